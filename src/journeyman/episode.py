@@ -1,0 +1,243 @@
+"""What an attempt leaves behind: messages, token segments, calls, events, changes, verdict, reward.
+
+Records only. Nothing here runs an episode or grades one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from journeyman.codec import digest
+from journeyman.task import Data, EventKind, RowChange, Scalar, Speaker
+
+Failure = Literal["none", "agent", "truncated", "user", "infrastructure"]
+Ended = Literal["left", "final", "transfer", "limit", "error"]
+RowStatus = Literal["matched", "missing", "wrong", "collateral"]
+
+INVALID_FAILURES: frozenset[str] = frozenset({"user", "infrastructure"})
+"""Failures that are nobody's attempt: masked from losses, retried within a budget, counted in reports."""
+
+
+class ToolCall(Data, frozen=True):
+    """A call as the model wrote it. `arguments` is None where they could not be read; `error` says why."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] | None = None
+    error: str | None = None
+
+
+class Turn(Data, frozen=True):
+    """One model output, interpreted. `finish` tells why sampling stopped.
+
+    Text beside calls is a note to oneself: it never reaches the user.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    calls: list[ToolCall] = []
+    finish: Literal["stop", "length"] = "stop"
+
+
+class Message(Data, frozen=True):
+    """One message. `call_id` ties a tool result to its call; `turn` counts agent turns from 0 (-1: before the first)."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    reasoning: str = ""
+    calls: list[ToolCall] = []
+    call_id: str | None = None
+    name: str | None = None
+    turn: int = -1
+
+
+class CallRecord(Data, frozen=True):
+    """One executed (or refused) tool call. `result` is the JSON text the agent saw.
+
+    `index` counts calls in the session from 0; `kind` is `unknown` for a name the world does not have.
+    """
+
+    index: int
+    turn: int
+    tool: str
+    kind: Literal["read", "write", "unknown"]
+    arguments: dict[str, Any]
+    status: Literal["ok", "error"]
+    result: str
+    code: str = ""
+
+
+class Event(Data, frozen=True):
+    """One thing that happened in the dialogue. `quote` is the text it was read from; `order` is the number
+    of calls made before it, so that events and calls share one time line."""
+
+    turn: int
+    kind: EventKind
+    by: Speaker
+    order: int = 0
+    slot: str | None = None
+    value: Scalar = None
+    tool: str | None = None
+    arguments: dict[str, Scalar] = {}
+    quote: str = ""
+
+
+class Transcript(Data, frozen=True):
+    """All that a grader may see of an attempt."""
+
+    messages: list[Message]
+    calls: list[CallRecord]
+    events: list[Event]
+    changes: list[RowChange]
+    ended: Ended
+
+
+class RowResult(Data, frozen=True):
+    """What became of one expected row, or one change nobody asked for (`collateral`). `ref`: row name or table/key."""
+
+    ref: str
+    status: RowStatus
+    detail: str = ""
+
+
+class FactResult(Data, frozen=True):
+    """Whether one expected fact was told."""
+
+    slot: str
+    met: bool
+    detail: str = ""
+
+
+class CriterionResult(Data, frozen=True):
+    """The decision on one criterion. `met` None: could not be decided (a judge failed), left out everywhere."""
+
+    id: str
+    met: bool | None
+    turn: int | None = None
+    evidence: str = ""
+
+
+class Verdict(Data, frozen=True):
+    """The grader's answer. `outcome` is the index of the outcome that holds, or of the nearest one."""
+
+    passed: bool
+    outcome: int
+    rows: list[RowResult]
+    facts: list[FactResult]
+    criteria: list[CriterionResult]
+    ended: bool
+    required_met: bool
+    grader_version: str
+
+    @property
+    def clean(self) -> bool:
+        """In the pass band: passed and every required criterion met."""
+        return self.passed and self.required_met
+
+
+class Segment(Data, frozen=True):
+    """One exact token stream. All arrays have the length of `token_ids`; `mask` is 1 exactly on sampled ids.
+
+    `logprobs` (natural log, of the tempered distribution) and `versions` are 0 where the mask is 0.
+    """
+
+    token_ids: list[int]
+    mask: list[int]
+    logprobs: list[float]
+    versions: list[int]
+    temperature: float
+
+
+class Usage(Data, frozen=True):
+    """Tokens and requests of one role."""
+
+    input: int = 0
+    output: int = 0
+    requests: int = 0
+
+
+class SamplingSettings(Data, frozen=True):
+    """How a policy samples: `max_tokens` per call, `context_limit` for the whole id stream, both in tokens."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_tokens: int = 128
+    context_limit: int = 1024
+    thinking: bool = False
+
+
+class Seeds(Data, frozen=True):
+    """`world` and `user` are equal for every model that is compared; `episode` drives sampling."""
+
+    world: int
+    user: int
+    episode: int
+
+
+class Episode(Data, frozen=True):
+    """One attempt. `id` is phase/step/group/trial; `attempt` counts infrastructure retries."""
+
+    id: str
+    attempt: int
+    task_id: str
+    task_hash: str
+    family: str
+    seeds: Seeds
+    policy: str
+    sampling: SamplingSettings | None
+    messages: list[Message]
+    calls: list[CallRecord]
+    events: list[Event]
+    changes: list[RowChange]
+    ended: Ended
+    verdict: Verdict | None
+    reward: float
+    failure: Failure
+    failure_detail: str = ""
+    segments: list[Segment] = []
+    usage: dict[str, Usage] = {}
+    timing: dict[str, float] = {}
+    digest: str = ""
+
+    @property
+    def group_id(self) -> str:
+        """phase/step/group."""
+        return self.id.rsplit("/", 1)[0]
+
+    @property
+    def valid(self) -> bool:
+        """Graded: neither the user nor the machine broke it."""
+        return self.failure not in INVALID_FAILURES
+
+    def sealed(self) -> Episode:
+        """The same episode with `digest` computed over everything but timing."""
+        return msgspec.structs.replace(self, digest=digest(msgspec.structs.replace(self, timing={}, digest="")))
+
+
+class Sample(Struct):
+    """What the trainer eats: one token stream with its credit. Arrays are full length.
+
+    `advantages` are 0 where the mask is 0. `weight` scales the sample's terms (1 = plain).
+    """
+
+    episode_id: str
+    group_id: str
+    token_ids: list[int]
+    mask: list[int]
+    logprobs: list[float]
+    versions: list[int]
+    temperature: float
+    advantages: list[float]
+    teacher_logprobs: list[float] | None = None
+    weight: float = 1.0
+
+
+class Group(Struct):
+    """The attempts whose rewards are compared: G episodes of one task under one group seed."""
+
+    id: str
+    task_id: str
+    episodes: list[Episode]

@@ -1,0 +1,238 @@
+"""A recipe: the TOML file that names a whole run, read strictly.
+
+Every key has a default that works on two CPU cores but `world` and `stage`. An unknown, missing or mistyped key
+is one `RecipeError` that names file, key and remedy.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from journeyman.episode import SamplingSettings
+from journeyman.errors import RecipeError
+
+Positive = Annotated[int, Meta(ge=1)]
+Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
+
+
+class Section(Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of every recipe section."""
+
+
+class Model(Section, frozen=True):
+    """Which model acts. `name`: `smollm2-135m-instruct`, `tiny-random`, or a folder in Hugging Face format.
+
+    `dtype` `auto` takes bfloat16 where the processor multiplies it natively, else float32.
+    """
+
+    name: str = "smollm2-135m-instruct"
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    renderer: Literal["auto", "chatml", "qwen3"] = "auto"
+    lora_rank: Positive = 32
+    lora_alpha: float = 64.0
+    slots: Positive = 64
+
+
+class Limits(Section, frozen=True):
+    """Bounds of one episode. `wall_seconds` is an infrastructure failure, the others the agent's."""
+
+    turns: Positive = 12
+    calls: Positive = 24
+    tokens: Positive = 1024
+    wall_seconds: float = 600.0
+    repeats: Positive = 3
+    """The same call with the same arguments so many times in a row is a loop."""
+
+
+class Rendering(Section, frozen=True):
+    """How the world is shown to the model. `compact` gives one signature line a tool, `json` its JSON Schema."""
+
+    tools: Literal["compact", "json"] = "compact"
+
+
+class Sampling(Section, frozen=True):
+    """`[sampling.train]` and `[sampling.eval]`."""
+
+    train: SamplingSettings = SamplingSettings(temperature=1.0)
+    eval: SamplingSettings = SamplingSettings(temperature=0.6)
+
+
+class Reward(Section, frozen=True):
+    """`gated_rubric` is the two-band form, `binary` the outcome. Penalties act inside the band."""
+
+    kind: Literal["gated_rubric", "binary"] = "gated_rubric"
+    incomplete_penalty: Annotated[float, Meta(ge=0.0)] = 0.0
+    """Taken from an episode that ended at a limit."""
+    token_penalty: Annotated[float, Meta(ge=0.0)] = 0.0
+    """Taken from an episode whose sampled tokens reach the token limit, in proportion below it."""
+
+
+class Optimizer(Section, frozen=True):
+    """AdamW with a constant rate after `warmup_steps` of linear warm-up."""
+
+    learning_rate: float = 1e-4
+    betas: tuple[float, float] = (0.9, 0.99)
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    warmup_steps: Annotated[int, Meta(ge=0)] = 0
+
+
+class TaskFilter(Section, frozen=True):
+    """Which tasks a stage takes: those of `families` (all if empty) in `split`, at most `limit`, in world order."""
+
+    families: list[str] = []
+    split: Literal["train", "heldout", "heldout_family"] = "train"
+    limit: Positive | None = None
+
+
+class Evaluate(Section, frozen=True, tag="evaluate", tag_field="kind"):
+    """Play held-out tasks `trials` times each with the current policy."""
+
+    name: str
+    tasks: tuple[TaskFilter, ...] = (TaskFilter(split="heldout"),)
+    trials: Positive = 4
+
+
+class Sft(Section, frozen=True, tag="sft", tag_field="kind"):
+    """Supervised fine-tuning on scripted traces that verifiably passed."""
+
+    name: str = "sft"
+    tasks: TaskFilter = TaskFilter()
+    traces_per_task: Positive = 1
+    steps: Positive = 30
+    batch: Positive = 16
+    optimizer: Optimizer = Optimizer(learning_rate=1e-3)
+    checkpoint_every: Positive = 10
+
+
+class Grpo(Section, frozen=True, tag="grpo", tag_field="kind"):
+    """Group-relative policy optimisation on graded episodes."""
+
+    name: str = "grpo"
+    tasks: TaskFilter = TaskFilter()
+    steps: Positive = 12
+    groups: Positive = 8
+    group_size: Annotated[int, Meta(ge=2)] = 8
+    updates_per_sync: Positive = 2
+    ratio_min: Fraction = 0.8
+    ratio_max: Annotated[float, Meta(ge=1.0)] = 1.28
+    refill_rounds: Annotated[int, Meta(ge=0)] = 1
+    """Rounds of fresh groups that may replace groups without signal."""
+    signal_tolerance: float = 1e-6
+    """A group whose rewards spread no more than this has no signal."""
+    truncated: Literal["mask", "grade"] = "grade"
+    optimizer: Optimizer = Optimizer(learning_rate=1e-4)
+    checkpoint_every: Positive = 1
+    evaluate_every: Annotated[int, Meta(ge=0)] = 0
+    """Steps between monitoring evaluations on `monitor` (0: none)."""
+    monitor: TaskFilter | None = None
+    monitor_trials: Positive = 1
+
+
+Stage = Evaluate | Sft | Grpo
+
+
+class RunSettings(Section, frozen=True):
+    """How the run behaves. `resume`: `replay` samples an unfinished step again, `reuse` keeps its episodes."""
+
+    resume: Literal["replay", "reuse"] = "replay"
+    max_wall_seconds: float | None = None
+    max_cost: float | None = None
+    concurrency: Positive = 64
+    retries: Annotated[int, Meta(ge=0)] = 2
+    """Fresh attempts allowed per episode after an infrastructure or user failure."""
+    threads: Annotated[int, Meta(ge=0)] = 0
+    """Threads of the engine (0: as many as there are cores)."""
+    network: Literal["none", "endpoints"] = "none"
+
+
+class Prices(Section, frozen=True):
+    """Money. Per million tokens by role, and per device-hour for what runs here."""
+
+    currency: str = "USD"
+    device_hour: float = 0.0
+    input_per_million: dict[str, float] = {}
+    output_per_million: dict[str, float] = {}
+
+
+class Recipe(Section, frozen=True):
+    """A whole run."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    world: str
+    stage: Annotated[list[Stage], Meta(min_length=1)]
+    seed: int = 0
+    model: Model = Model()
+    rendering: Rendering = Rendering()
+    sampling: Sampling = Sampling()
+    limits: Limits = Limits()
+    reward: Reward = Reward()
+    run: RunSettings = RunSettings()
+    prices: Prices = Prices()
+
+
+def parse_recipe(text: str, where: str) -> Recipe:
+    """Read a recipe from TOML.
+
+    Raises:
+        RecipeError: not TOML, an unknown or mistyped key, a value out of range, or keys that contradict each other.
+    """
+    try:
+        raw: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RecipeError(where, "", f"not valid TOML ({error}).") from error
+    try:
+        recipe = msgspec.convert(raw, Recipe)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$")
+        raise RecipeError(
+            where, path.rstrip("`").lstrip(".") or "top level", f"{message}. See docs/recipes.md."
+        ) from error
+    _check(recipe, where)
+    return recipe
+
+
+def load_recipe(path: Path) -> Recipe:
+    """Read a recipe file. Raises RecipeError as `parse_recipe`, and where the file cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(str(path), "", f"cannot be read ({error}). Give the path of a TOML recipe.") from error
+    return parse_recipe(text, str(path))
+
+
+def _check(recipe: Recipe, where: str) -> None:
+    names = [stage.name for stage in recipe.stage]
+    for name in names:
+        if names.count(name) > 1:
+            raise RecipeError(where, "stage.name", f"two stages are named {name!r}: give each its own name.")
+        if "/" in name or not name:
+            raise RecipeError(where, "stage.name", f"{name!r} cannot be a phase name: use letters, digits and dashes.")
+    for stage in recipe.stage:
+        if isinstance(stage, Sft | Grpo) and stage.tasks.split != "train":
+            raise RecipeError(
+                where, f"stage {stage.name}: tasks.split", 'held-out tasks cannot feed training: use split = "train".'
+            )
+        if isinstance(stage, Grpo):
+            if stage.updates_per_sync > stage.groups:
+                raise RecipeError(
+                    where,
+                    f"stage {stage.name}: updates_per_sync",
+                    "more updates than groups: each update needs a group.",
+                )
+            if stage.evaluate_every and stage.monitor is None:
+                raise RecipeError(where, f"stage {stage.name}: monitor", "evaluate_every needs a monitor task filter.")
+    for part in ("train", "eval"):
+        settings: SamplingSettings = getattr(recipe.sampling, part)
+        if settings.temperature <= 0:
+            raise RecipeError(where, f"sampling.{part}.temperature", "must be above 0 (0.01 is close to greedy).")
+        if not 0 < settings.top_p <= 1:
+            raise RecipeError(where, f"sampling.{part}.top_p", "must lie in (0, 1].")
+    if recipe.sampling.train.top_p != 1.0:
+        raise RecipeError(where, "sampling.train.top_p", "must be 1: truncated sampling biases the importance ratio.")
