@@ -194,7 +194,7 @@ def parse_recipe(text: str, where: str) -> Recipe:
         raise RecipeError(
             where, path.rstrip("`").lstrip(".") or "top level", f"{message}. See docs/recipes.md."
         ) from error
-    _check(recipe, where)
+    check_recipe(recipe, where)
     return recipe
 
 
@@ -207,7 +207,12 @@ def load_recipe(path: Path) -> Recipe:
     return parse_recipe(text, str(path))
 
 
-def _check(recipe: Recipe, where: str) -> None:
+def check_recipe(recipe: Recipe, where: str) -> None:
+    """Refuse what types cannot: names that collide, held-out tasks in training, contradictions between keys.
+
+    Raises:
+        RecipeError: naming the key and the remedy.
+    """
     names = [stage.name for stage in recipe.stage]
     for name in names:
         if names.count(name) > 1:

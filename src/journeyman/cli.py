@@ -1,0 +1,323 @@
+"""The command line: one thin command per verb. Results go to stdout, progress and errors to stderr.
+
+Exit codes: 0 done, 1 findings, 2 bad input, 3 infrastructure, 130 interrupted (the run can be resumed).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from journeyman import __version__
+from journeyman.codec import encode
+from journeyman.errors import JourneymanError, RecipeError, TaskFileError
+from journeyman.recipe import Evaluate, Model, Recipe, TaskFilter, load_recipe, parse_recipe
+
+if TYPE_CHECKING:
+    from journeyman.task import Task
+    from journeyman.world import World
+
+app = typer.Typer(
+    help="Turns an open-weight language model into an enterprise agent that can be depended on, and proves it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+tasks_app = typer.Typer(help="Look at the tasks of a world.", no_args_is_help=True)
+app.add_typer(tasks_app, name="tasks")
+
+out = Console()
+err = Console(stderr=True)
+
+RunsOption = Annotated[Path, typer.Option("--runs", help="Folder that holds the run folders.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def main() -> None:
+    """Entry point: runs the command and turns errors into one line and an exit code."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    try:
+        app()
+    except JourneymanError as error:
+        err.print(f"[bold red]error[/]: {_plain(str(error))}")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        err.print("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader is gone; nothing more can be said
+        sys.exit(0)
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(encode(value).decode() + "\n")
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    out.print(__version__)
+
+
+@app.command()
+def demo(
+    size: Annotated[
+        Literal["full", "smoke"], typer.Option(help="`full`: SmolLM2-135M; `smoke`: a tiny random model.")
+    ] = "full",
+    runs: RunsOption = Path("runs"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again beside an existing run of the same name.")] = False,
+) -> None:
+    """The main job with embedded defaults: base, SFT and RL on held-out tasks, then the report."""
+    name = {"full": "demo.toml", "smoke": "smoke.toml"}[size]
+    text = resources.files("journeyman.recipes").joinpath(name).read_text(encoding="utf-8")
+    recipe = parse_recipe(text, name)
+    folder = runs / recipe.name
+    if fresh:
+        folder = _unused(folder)
+    _run(recipe, folder, resume=folder.exists())
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path, typer.Argument(help="A TOML recipe.")],
+    runs: RunsOption = Path("runs"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that this recipe began.")] = False,
+) -> None:
+    """Run every stage of a recipe."""
+    loaded = load_recipe(recipe)
+    _run(loaded, runs / loaded.name, resume=resume)
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Default: report.html in the run folder.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write report.html of a run and print its tables."""
+    _report(run, output, as_json)
+
+
+@app.command()
+def worlds(as_json: JsonOption = False) -> None:
+    """List the worlds."""
+    from journeyman.worlds import WORLDS, load_world
+
+    rows = {name: _world_counts(load_world(name)) for name in WORLDS}
+    if as_json:
+        _print_json(rows)
+        return
+    table = Table("world", "tables", "tools", "articles", "families", "tasks", "of which held out")
+    for name, counts in rows.items():
+        table.add_row(
+            name, *(str(counts[key]) for key in ("tables", "tools", "articles", "families", "tasks", "heldout"))
+        )
+    out.print(table)
+
+
+def _world_counts(world: World) -> dict[str, int]:
+    tasks = world.tasks()
+    return {
+        "tables": len(world.tables),
+        "tools": len(world.tools),
+        "articles": len(world.articles),
+        "families": len(world.families),
+        "tasks": len(tasks),
+        "heldout": sum(task.split != "train" for task in tasks),
+    }
+
+
+@app.command()
+def lint(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[WORLD]...", help="Worlds to check.")] = None,
+    all_worlds: Annotated[bool, typer.Option("--all", help="Every world.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Prove of every task that its oracle passes and that idling, refusing and guessing fail. Exit code 1 on findings."""
+    from journeyman.curriculum.lint import lint_world, merge_reports
+    from journeyman.progress import track
+    from journeyman.worlds import WORLDS, load_world
+
+    chosen = list(WORLDS) if all_worlds else names
+    if not chosen:
+        raise RecipeError("lint", "WORLD", "name a world or give --all.")
+    reports = []
+    for name in chosen:
+        world = load_world(name)
+        with track(err, f"lint {name}", len(world.tasks())) as advance:
+            reports.append(lint_world(world, progress=advance))
+    merged = merge_reports(reports)
+    if as_json:
+        _print_json(merged)
+    else:
+        for finding in merged.findings:
+            out.print(
+                f"[bold]{_plain(finding.task)}[/] {finding.rule}: {_plain(finding.detail)} → {_plain(finding.remedy)}"
+            )
+        for name, counts in merged.worlds.items():
+            out.print(f"{name}: " + ", ".join(f"{value} {key}" for key, value in counts.items()))
+        out.print(f"{len(merged.findings)} findings")
+    if merged.findings:
+        raise typer.Exit(1)
+
+
+@app.command("eval")
+def evaluate(
+    world: Annotated[str, typer.Argument(help="A world.")],
+    policy: Annotated[str, typer.Option(help="A scripted policy, or `model`.")] = "model",
+    model: Annotated[str, typer.Option(help="Model name or folder, for `--policy model`.")] = Model().name,
+    adapter: Annotated[Path | None, typer.Option(help="Run folder or checkpoint whose weights to use.")] = None,
+    family: Annotated[list[str] | None, typer.Option(help="Families (default: all).")] = None,
+    split: Annotated[Literal["train", "heldout", "heldout_family"], typer.Option()] = "heldout",
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many tasks.")] = None,
+    trials: Annotated[int, typer.Option(min=1)] = 4,
+    seed: Annotated[int, typer.Option()] = 0,
+    runs: RunsOption = Path("runs"),
+    name: Annotated[str | None, typer.Option(help="Name of the run folder.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Play tasks with a scripted policy or a model and print pass rates with intervals."""
+    from journeyman.pipeline import evaluate_policy
+
+    stage = Evaluate(name="eval", trials=trials, tasks=(TaskFilter(families=family or [], split=split, limit=limit),))
+    run_name = name or f"eval-{world.replace(':', '-')}-{policy if policy != 'model' else Path(model).name}-{split}"
+    recipe = parse_recipe_object(Recipe(name=run_name, world=world, stage=[stage], seed=seed, model=Model(name=model)))
+    folder = runs / recipe.name
+    from journeyman.progress import RichProgress
+
+    with RichProgress(err) as progress:
+        evaluate_policy(recipe, folder, policy=policy, adapter=adapter, progress=progress)
+    _report(folder, None, as_json)
+
+
+def parse_recipe_object(recipe: Recipe) -> Recipe:
+    """The same recipe after all checks that a recipe file undergoes."""
+    from journeyman.recipe import check_recipe
+
+    check_recipe(recipe, "command line")
+    return recipe
+
+
+@tasks_app.command("count")
+def tasks_count(world: Annotated[str, typer.Argument()] = "telecom", as_json: JsonOption = False) -> None:
+    """Count a world's tasks by family, level and split."""
+    from journeyman.worlds import load_world
+
+    counts: dict[str, dict[str, int]] = {}
+    levels: dict[str, int] = {}
+    for task in load_world(world).tasks():
+        row = counts.setdefault(task.family, {"train": 0, "heldout": 0, "heldout_family": 0, "criteria": 0})
+        row[task.split] += 1
+        row["criteria"] += len(task.criteria)
+        levels[task.family] = task.level
+    if as_json:
+        _print_json({family: {"level": levels[family], **row} for family, row in counts.items()})
+        return
+    table = Table("family", "level", "train", "held out", "held-out family", "criteria a task")
+    for family, row in counts.items():
+        total = row["train"] + row["heldout"] + row["heldout_family"]
+        table.add_row(
+            family,
+            str(levels[family]),
+            *(str(row[key]) for key in ("train", "heldout", "heldout_family")),
+            f"{row['criteria'] / total:.1f}",
+        )
+    out.print(table)
+
+
+@tasks_app.command("show")
+def tasks_show(
+    task_id: Annotated[str, typer.Argument(help="A task id, as `telecom/starter_billing/heldout-000`.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show one task: what the user wants, what must change, the rubric and the oracle."""
+    from journeyman.worlds import load_world
+
+    world_name = task_id.partition("/")[0]
+    if not world_name:
+        raise TaskFileError("tasks show", task_id, "a task id is WORLD/FAMILY/SPLIT-SEED.")
+    task = load_world(world_name).task(task_id)
+    if as_json:
+        _print_json(task)
+    else:
+        _show_task(task)
+
+
+def _show_task(task: Task) -> None:
+    from journeyman.task import Call
+
+    out.print(f"[bold]{task.id}[/]  level {task.level}, {task.split}, now {task.now}")
+    out.print(f"\n[bold]request[/]  {_plain(task.request)}")
+    if task.scenario:
+        out.print(f"[bold]goal[/]     {_plain(task.scenario.goal)}")
+        for fact in task.scenario.facts:
+            out.print(f"  knows {fact.slot} = {_plain(str(fact.value))} ({fact.reveal})")
+    for number, outcome in enumerate(task.outcomes):
+        out.print(f"\n[bold]outcome {number}[/] ends: {outcome.end}")
+        for row in outcome.rows:
+            out.print(
+                f"  {row.op} {row.table} where {_plain(encode(row.where).decode())} set {_plain(encode(row.set).decode())}"
+            )
+        for told in outcome.facts:
+            out.print(f"  {told.kind} {told.slot} {_plain(encode(told.value).decode())}")
+    out.print("\n[bold]oracle[/]")
+    for step in task.oracle:
+        text = f"{step.tool} {json.dumps(step.arguments)}" if isinstance(step, Call) else f"says: {step.text}"
+        out.print(f"  {_plain(text)}")
+    out.print("\n[bold]criteria[/]")
+    for criterion in task.criteria:
+        weight = "required" if criterion.required else "optional"
+        out.print(f"  {criterion.polarity:8} {weight:8} {_plain(criterion.text)}")
+
+
+def _unused(folder: Path) -> Path:
+    number = 2
+    while (candidate := folder.with_name(f"{folder.name}-{number}")).exists():
+        number += 1
+    return candidate
+
+
+def _run(recipe: Recipe, folder: Path, *, resume: bool) -> None:
+    from journeyman.pipeline import run_recipe
+    from journeyman.progress import RichProgress
+
+    with RichProgress(err) as progress:
+        result = run_recipe(recipe, folder, resume=resume, progress=progress)
+    if result.stopped:
+        err.print(f"stopped: {result.stopped}. Go on with the same command and --resume.")
+    _report(folder, None, as_json=False)
+    if result.stopped:
+        raise typer.Exit(130)
+
+
+def _report(folder: Path, output: Path | None, as_json: bool) -> None:
+    from journeyman.report.data import load_report_data
+    from journeyman.report.html import write_report
+    from journeyman.report.terminal import print_summary
+
+    data = load_report_data(folder)
+    path = output or folder / "report.html"
+    write_report(data, path)
+    if as_json:
+        _print_json(data)
+        return
+    print_summary(data, out)
+    out.print(f"report: {path}")
+
+
+if __name__ == "__main__":
+    main()
