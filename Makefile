@@ -1,6 +1,7 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Each sets up .venv by itself.
 PYTHON ?= python3
 DEMO ?= full
+RUNS ?= runs
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 QWEN3 := .cache/qwen3/tokenizer.json
@@ -8,7 +9,7 @@ QWEN3 := .cache/qwen3/tokenizer.json
 .PHONY: demo test lint types check clean
 
 demo: $(VENV)/.train
-	$(VENV)/bin/journeyman demo --size $(DEMO)
+	$(VENV)/bin/journeyman demo --size $(DEMO) --runs $(RUNS)
 
 test: $(VENV)/.dev $(QWEN3)
 	$(VENV)/bin/python -m pytest

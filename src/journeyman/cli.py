@@ -34,7 +34,10 @@ app = typer.Typer(
 tasks_app = typer.Typer(help="Look at the tasks of a world.", no_args_is_help=True)
 app.add_typer(tasks_app, name="tasks")
 
-out = Console()
+WIDTH_OF_A_FILE = 110
+"""Columns of a table that does not go to a terminal."""
+
+out = Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_FILE)
 err = Console(stderr=True)
 
 RunsOption = Annotated[Path, typer.Option("--runs", help="Folder that holds the run folders.")]
@@ -305,18 +308,21 @@ def _run(recipe: Recipe, folder: Path, *, resume: bool) -> None:
 
 
 def _report(folder: Path, output: Path | None, as_json: bool) -> None:
-    from journeyman.report.data import load_report_data
+    from journeyman.report.data import build_report_data, to_json
     from journeyman.report.html import write_report
-    from journeyman.report.terminal import print_summary
+    from journeyman.report.terminal import print_results
+    from journeyman.train.runfolder import RunFolder
+    from journeyman.worlds import load_world
 
-    data = load_report_data(folder)
+    run = RunFolder(folder)
+    data = build_report_data(run, load_world(run.recipe.world).tasks())
     path = output or folder / "report.html"
     write_report(data, path)
     if as_json:
-        _print_json(data)
+        sys.stdout.write(to_json(data).decode() + "\n")
         return
-    print_summary(data, out)
-    out.print(f"report: {path}")
+    print_results(data, out)
+    out.print(f"report: {path}", highlight=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

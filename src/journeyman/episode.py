@@ -22,12 +22,14 @@ INVALID_FAILURES: frozenset[str] = frozenset({"user", "infrastructure"})
 
 
 class ToolCall(Data, frozen=True):
-    """A call as the model wrote it. `arguments` is None where they could not be read; `error` says why."""
+    """A call as the model wrote it. `arguments` is None where they could not be read: then `error` says why and
+    `raw` keeps the text."""
 
     id: str
     name: str
     arguments: dict[str, Any] | None = None
     error: str | None = None
+    raw: str = ""
 
 
 class Turn(Data, frozen=True):

@@ -175,6 +175,8 @@ class Recipe(Section, frozen=True):
     reward: Reward = Reward()
     run: RunSettings = RunSettings()
     prices: Prices = Prices()
+    held_out_worlds: list[str] = []
+    """Worlds kept out of training altogether: a training stage on one of them is refused."""
 
 
 def parse_recipe(text: str, where: str) -> Recipe:

@@ -111,6 +111,10 @@ class Trainer(Protocol):
         """Log-probability of each masked-in token under the current weights at the sample's temperature (0 elsewhere)."""
         ...
 
+    def reset_optimizer(self) -> None:
+        """Forget the optimizer's moments: a new stage begins. The weights stay."""
+        ...
+
     def publish(self) -> int:
         """Give the current weights to the sampler, drop its cached keys, and return the new version."""
         ...

@@ -1,0 +1,284 @@
+"""The rules of lint: each takes a bench and yields what is wrong with its task.
+
+Each rule is a function `Bench -> Iterator[Flaw]` and is listed in `RULES` under the name that findings carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from journeyman.codec import canonical
+from journeyman.curriculum.lint_bench import Bench, spliced
+from journeyman.episode import Episode, Verdict
+from journeyman.task import (
+    AllOf,
+    AnyOf,
+    Before,
+    Call,
+    CallPattern,
+    Criterion,
+    Data,
+    FactCard,
+    Predicate,
+    RowChange,
+    Scalar,
+    Step,
+    Task,
+    Without,
+    task_hash,
+)
+from journeyman.world import World
+
+
+class Flaw(Data, frozen=True):
+    """What a rule found, and what to do about it."""
+
+    detail: str
+    remedy: str
+
+
+Rule = Callable[[Bench], Iterator[Flaw]]
+
+
+def form(bench: Bench) -> Iterator[Flaw]:
+    """The task is well formed: sealed, unique criteria, start facts spoken in every opening."""
+    task = bench.task
+    if task.hash != task_hash(task):
+        yield Flaw("the hash does not match the content", "Seal the task after its last change.")
+    seen_ids: set[str] = set()
+    seen_predicates: dict[bytes, str] = {}
+    for criterion in task.criteria:
+        if criterion.id in seen_ids:
+            yield Flaw(f"two criteria have the id {criterion.id!r}", "Give each criterion its own id.")
+        seen_ids.add(criterion.id)
+        if (criterion.predicate is None) == (criterion.judge is None):
+            yield Flaw(f"criterion {criterion.id} needs a predicate or a judge, and only one", "Keep exactly one.")
+        if criterion.predicate is None and criterion.required:
+            yield Flaw(f"criterion {criterion.id} is required but left to a judge", "Give it a predicate.")
+        if criterion.predicate is not None:
+            key = canonical([criterion.polarity, criterion.predicate])
+            if key in seen_predicates:
+                detail = f"criteria {seen_predicates[key]} and {criterion.id} check the same thing"
+                yield Flaw(detail, "Drop one of them.")
+            seen_predicates[key] = criterion.id
+    yield from _unspoken(bench.world, task)
+    for tool in _tools_needed(task):
+        if task.tools is not None and tool not in task.tools:
+            yield Flaw(f"the oracle calls {tool}, which the task does not offer", "Add it to the task's tools.")
+
+
+def oracle(bench: Bench) -> Iterator[Flaw]:
+    """The reference solution passes with the full reward."""
+    episode = bench.oracle
+    if episode.reward != 1.0 or not _passed(episode):
+        yield Flaw(f"the oracle earns {episode.reward:.3f}: {_why(episode)}", "Repair the oracle or the outcome.")
+
+
+def idle(bench: Bench) -> Iterator[Flaw]:
+    """Doing nothing, refusing at once and transferring at once fail and earn nothing."""
+    for policy in ("idle", "refuse", "transfer"):
+        episode = bench.play_fresh(policy)
+        if _passed(episode) or episode.reward > 0.0:
+            detail = f"the {policy} policy earns {episode.reward:.3f}{_met_musts(episode, bench.task)}"
+            yield Flaw(detail, "Demand work in the outcome, and an earlier look-up in each must that talk alone meets.")
+
+
+def shotgun(bench: Bench) -> Iterator[Flaw]:
+    """Every plausible write and every value recited fails."""
+    episode = bench.play_fresh("shotgun")
+    if _passed(episode):
+        yield Flaw("the shotgun policy passes", "Expect rows and facts that a blind run cannot all get right.")
+
+
+def reads(bench: Bench) -> Iterator[Flaw]:
+    """The oracle without its reads stays out of the pass band."""
+    episode = bench.play_fresh("writes_only")
+    if episode.verdict is not None and episode.verdict.clean:
+        yield Flaw("writes alone reach the pass band", "Require a look-up before the write (or before the refusal).")
+
+
+def steps(bench: Bench) -> Iterator[Flaw]:
+    """Each oracle step matters: without it some part of the verdict is another."""
+    whole = _signature(bench.oracle)
+    for at, step in enumerate(bench.task.oracle):
+        rest = bench.task.oracle[:at] + bench.task.oracle[at + 1 :]
+        if _signature(bench.play_steps(rest)) == whole:
+            detail = f"without step {at} ({_label(step)}) the verdict is the same"
+            yield Flaw(detail, "Add a criterion that asks for the step, or drop the step.")
+
+
+def order(bench: Bench) -> Iterator[Flaw]:
+    """Adjacent writes that do not depend on each other pass in either order."""
+    task = bench.task
+    for at in range(len(task.oracle) - 1):
+        first, second = task.oracle[at], task.oracle[at + 1]
+        if not (bench.is_write(first) and bench.is_write(second)) or first == second:
+            continue
+        assert isinstance(first, Call)
+        assert isinstance(second, Call)
+        if any(_orders(criterion.predicate, first.tool, second.tool) for criterion in task.criteria):
+            continue
+        swapped = bench.play_steps([*task.oracle[:at], second, first, *task.oracle[at + 2 :]])
+        if not _same_effect(bench.world, bench.oracle, swapped):
+            continue
+        if swapped.reward != 1.0:
+            detail = f"{second.tool} before {first.tool} (step {at}) earns {swapped.reward:.3f}: {_why(swapped)}"
+            yield Flaw(detail, "Match by content and `ref`, not by generated ids or by order.")
+
+
+def criteria(bench: Bench) -> Iterator[Flaw]:
+    """Each criterion is met by the oracle and violated by its witness."""
+    for criterion in bench.task.criteria:
+        if not criterion.witness:
+            yield Flaw(f"criterion {criterion.id} has no witness", "Add splices that violate it.")
+            continue
+        try:
+            variant = spliced(bench.task.oracle, criterion.witness)
+        except ValueError as error:
+            yield Flaw(f"criterion {criterion.id}: {error}", "Repair the splices of the witness.")
+            continue
+        if criterion.predicate is None:
+            continue
+        if _met(bench.oracle, criterion) is not True:
+            yield Flaw(f"the oracle does not meet criterion {criterion.id}", "Repair the oracle or the predicate.")
+        if _met(bench.play_steps(variant), criterion) is not False:
+            detail = f"the witness of criterion {criterion.id} does not violate it"
+            yield Flaw(detail, "Repair the witness, or the predicate that cannot fail.")
+
+
+def determinism(bench: Bench) -> Iterator[Flaw]:
+    """The same seeds give the same episode, digest by digest."""
+    if bench.play_fresh("oracle", bench.task.oracle).digest != bench.oracle.digest:
+        yield Flaw("two plays of the oracle differ", "Use ctx.now, ctx.rng and ctx.next_id only in tools.")
+
+
+RULES: Mapping[str, Rule] = {
+    "form": form,
+    "oracle": oracle,
+    "idle": idle,
+    "shotgun": shotgun,
+    "reads": reads,
+    "steps": steps,
+    "order": order,
+    "criteria": criteria,
+    "determinism": determinism,
+}
+
+
+def _passed(episode: Episode) -> bool:
+    return episode.verdict is not None and episode.verdict.passed
+
+
+def _met(episode: Episode, criterion: Criterion) -> bool | None:
+    if episode.verdict is None:
+        return None
+    return next((result.met for result in episode.verdict.criteria if result.id == criterion.id), None)
+
+
+def _met_musts(episode: Episode, task: Task) -> str:
+    if episode.verdict is None:
+        return ""
+    musts = {criterion.id for criterion in task.criteria if criterion.polarity == "must"}
+    met = [result.id for result in episode.verdict.criteria if result.met and result.id in musts]
+    return f" and meets {', '.join(met)}" if met else ""
+
+
+def _why(episode: Episode) -> str:
+    verdict = episode.verdict
+    if verdict is None:
+        return f"failure {episode.failure} ({episode.failure_detail})"
+    rows = [f"row {row.ref} {row.status} {row.detail}".rstrip() for row in verdict.rows if row.status != "matched"]
+    facts = [f"fact {fact.slot} not told {fact.detail}".rstrip() for fact in verdict.facts if not fact.met]
+    unmet = [f"criterion {result.id} unmet" for result in verdict.criteria if result.met is False]
+    calls = [f"{call.tool} failed: {call.result}" for call in episode.calls if call.status == "error"]
+    ended = [] if verdict.ended else [f"ended by {episode.ended} {episode.failure_detail}".rstrip()]
+    return "; ".join(rows + facts + unmet + calls + ended) or "no part of the verdict says why"
+
+
+def _signature(episode: Episode) -> object:
+    verdict: Verdict | None = episode.verdict
+    if verdict is None:
+        return episode.failure
+    return (
+        verdict.passed,
+        sorted((row.ref, row.status) for row in verdict.rows),
+        [(fact.slot, fact.met) for fact in verdict.facts],
+        [(result.id, result.met) for result in verdict.criteria],
+    )
+
+
+def _label(step: Step) -> str:
+    return step.tool if isinstance(step, Call) else f"say {step.text[:40]!r}"
+
+
+def _tools_needed(task: Task) -> list[str]:
+    return sorted({step.tool for step in task.oracle if isinstance(step, Call)})
+
+
+def _unspoken(world: World, task: Task) -> Iterator[Flaw]:
+    if task.scenario is None:
+        return
+    texts = [task.request, *task.scenario.openings]
+    for card in task.scenario.facts:
+        if card.reveal != "start":
+            continue
+        for text in texts:
+            if not any(form.lower() in text.lower() for form in _spoken_forms(world, card)):
+                detail = f"{text[:50]!r} does not say the start fact {card.slot}"
+                yield Flaw(detail, "Say it in every opening, or reveal it when asked.")
+
+
+def _spoken_forms(world: World, card: FactCard) -> list[str]:
+    value = card.value
+    forms = [card.text, str(value)]
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        forms += [f"{value:.2f}", f"{value:,.2f}", f"{value:g}"]
+    for slot in world.lexicon.slots:
+        if slot.name == card.slot:
+            forms += slot.values.get(str(value), [])
+    return [spoken for spoken in forms if spoken]
+
+
+def _orders(predicate: Predicate | None, first: str, second: str) -> bool:
+    """Whether the predicate puts the calls of two tools in an order."""
+    if isinstance(predicate, AllOf | AnyOf):
+        return any(_orders(part, first, second) for part in predicate.of)
+    if not isinstance(predicate, Before | Without):
+        return False
+    one, other = predicate.first, predicate.then
+    if not (isinstance(one, CallPattern) and isinstance(other, CallPattern)):
+        return False
+    return {first, second} <= _names(one) | _names(other) and _names(one) != _names(other)
+
+
+def _names(pattern: CallPattern) -> set[str]:
+    return {pattern.tool} if isinstance(pattern.tool, str) else set(pattern.tool)
+
+
+def _same_effect(world: World, one: Episode, other: Episode) -> bool:
+    if any(call.status != "ok" for call in other.calls) or len(one.calls) != len(other.calls):
+        return False
+    return _effect(world, one.changes) == _effect(world, other.changes)
+
+
+def _effect(world: World, changes: list[RowChange]) -> list[bytes]:
+    """The changes without volatile columns, with each generated id replaced by its table's name."""
+    generated: dict[Scalar, str] = {
+        value: change.table
+        for change in changes
+        if change.op == "insert"
+        for column, value in change.key.items()
+        if change.table in world.id_formats and isinstance(value, str)
+    }
+
+    def plain(table: str, values: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        volatile = world.volatile.get(table, [])
+        return {name: generated.get(value, value) for name, value in values.items() if name not in volatile}
+
+    return sorted(
+        canonical(
+            [change.table, change.op, *(plain(change.table, part) for part in (change.key, change.old, change.new))]
+        )
+        for change in changes
+        if change.table not in world.volatile_tables
+    )

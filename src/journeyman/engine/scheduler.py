@@ -1,0 +1,164 @@
+"""Who asks when: an asyncio front for one worker thread that answers in batches.
+
+The rule that makes batches reproducible: the worker steps only while every attached episode waits for an answer or is
+being answered. An episode that got its answer is thus awaited (it asks again or detaches) before the next step, and all
+that wait are admitted together, in the order of their ids. There are no timers. For the same reason an episode that
+replaces another should be attached before the other is detached, and those that begin together before the first asks.
+An episode that waits for something slow (a person, a remote model) should be detached meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from journeyman.engine.base import SampleRequest, SampleResult
+from journeyman.engine.sampling import Batch, Row, natural
+from journeyman.errors import EngineError
+
+
+@dataclass(eq=False)
+class _Ticket:
+    request: SampleRequest
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[SampleResult]
+    asked: float
+    row: Row | None = None
+
+
+class Scheduler:
+    """Feeds requests to a `Batch` in one thread. `exclusive` holds that thread still.
+
+    Args:
+        version: tells the version of the weights that sample now.
+    """
+
+    def __init__(self, batch: Batch, version: Callable[[], int]) -> None:
+        self._batch, self._version = batch, version
+        self._state = threading.Condition()
+        self._compute = threading.RLock()
+        self._attached: set[str] = set()
+        self._tickets: dict[str, _Ticket] = {}
+        self._worker: threading.Thread | None = None
+        self._closed = False
+
+    def attach(self, episode_id: str) -> None:
+        """See `Sampler.attach`."""
+        with self._state:
+            self._attached.add(episode_id)
+
+    def detach(self, episode_id: str) -> None:
+        """See `Sampler.detach`. May be called at any time and repeatedly; a request under way is still answered."""
+        with self._state:
+            self._attached.discard(episode_id)
+            self._state.notify_all()
+
+    async def ask(self, request: SampleRequest) -> SampleResult:
+        """Enqueue and await the answer. Cancelling the caller withdraws the request.
+
+        Raises:
+            EngineError: the episode already waits for an answer, or the engine failed.
+        """
+        loop = asyncio.get_running_loop()
+        ticket = _Ticket(request, loop, loop.create_future(), time.perf_counter())
+        with self._state:
+            if self._closed:
+                raise EngineError("engine", "", "it was closed: load a new one.")
+            if request.episode_id in self._tickets:
+                raise EngineError("engine", request.episode_id, "already waits for an answer: ask once at a time.")
+            self._tickets[request.episode_id] = ticket
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._run, name="journeyman-engine", daemon=True)
+                self._worker.start()
+            self._state.notify_all()
+        try:
+            return await ticket.future
+        finally:
+            with self._state:
+                if self._tickets.get(request.episode_id) is ticket:
+                    del self._tickets[request.episode_id]
+                    self._state.notify_all()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Between two steps: nothing is computed by the worker inside."""
+        with self._compute:
+            yield
+
+    def close(self) -> None:
+        """End the worker; requests still waiting fail with EngineError."""
+        with self._state:
+            self._closed = True
+            self._state.notify_all()
+        if self._worker is not None and self._worker is not threading.current_thread():
+            self._worker.join()
+        self._fail(EngineError("engine", "", "it was closed while a request waited."))
+
+    def _may_step(self) -> bool:
+        return bool(self._tickets) and self._attached <= self._tickets.keys()
+
+    def _run(self) -> None:
+        while True:
+            with self._state:
+                self._state.wait_for(lambda: self._closed or self._may_step())
+                if self._closed:
+                    return
+                tickets = sorted(self._tickets.values(), key=lambda t: natural(t.request.episode_id))
+                spare = set(self._attached)
+            try:
+                with self._compute:
+                    finished = self._step(tickets, spare)
+            except Exception as error:  # whatever broke, those who wait must hear of it
+                self._batch.rows.clear()
+                self._batch.cache.abandon()
+                failure = (
+                    error if isinstance(error, EngineError) else EngineError("engine", "", f"a step failed: {error!r}")
+                )
+                failure.__cause__ = error if failure is not error else None
+                self._fail(failure)
+                continue
+            self._resolve(finished, {id(ticket.row): ticket for ticket in tickets})
+
+    def _step(self, tickets: list[_Ticket], spare: set[str]) -> list[Row]:
+        wanted = {id(ticket.row) for ticket in tickets}
+        for row in [row for row in self._batch.rows if id(row) not in wanted]:
+            self._batch.drop(row)
+        for ticket in tickets:
+            if ticket.row is None:
+                ticket.row = self._batch.start(ticket.request, self._version(), spare)
+        return self._batch.step()
+
+    def _resolve(self, finished: list[Row], tickets: dict[int, _Ticket]) -> None:
+        now = time.perf_counter()
+        with self._state:
+            for row in finished:
+                ticket = tickets[id(row)]
+                assert row.finish is not None
+                result = SampleResult(row.drawn, row.logprobs, row.version, row.finish, now - ticket.asked)
+                # From here the episode counts as thinking: the next step waits until it asks again or detaches.
+                if self._tickets.get(row.request.episode_id) is ticket:
+                    del self._tickets[row.request.episode_id]
+                _post(ticket, result)
+
+    def _fail(self, error: EngineError) -> None:
+        with self._state:
+            for ticket in list(self._tickets.values()):
+                _post(ticket, error)
+            self._tickets.clear()
+
+
+def _post(ticket: _Ticket, outcome: SampleResult | EngineError) -> None:
+    def deliver() -> None:
+        if ticket.future.done():
+            return
+        if isinstance(outcome, SampleResult):
+            ticket.future.set_result(outcome)
+        else:
+            ticket.future.set_exception(outcome)
+
+    if not ticket.loop.is_closed():
+        ticket.loop.call_soon_threadsafe(deliver)

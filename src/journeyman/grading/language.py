@@ -1,0 +1,371 @@
+"""The words that belong to the language, not to a world: how people ask, agree, refuse, deny and hedge.
+
+Lists to read and extend. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from journeyman.grading.phrases import PhraseIndex
+
+
+def _product(*parts: str) -> list[str]:
+    """Every combination of the alternatives (separated by |) of each part."""
+    phrases = [""]
+    for part in parts:
+        phrases = [f"{head} {tail}".strip() for head in phrases for tail in part.split("|")]
+    return phrases
+
+
+def add_language(index: PhraseIndex) -> None:
+    """Register the words that belong to the language, not to a world.
+
+    Kinds: `propose`, `generic`, `condition`, `request`, `opener`, `refuse`, `negate`, `hedge`, `modal`, `done`. The owner
+    `""` is neutral: a longer phrase that hides a shorter one.
+    """
+    for kind, groups in _LANGUAGE.items():
+        for owner, phrases in groups:
+            for phrase in phrases:
+                index.add(kind, owner, phrase)
+
+
+def _words(text: str) -> Iterable[str]:
+    return text.split("|")
+
+
+_OK = "ok|okay|alright|all right|fine|acceptable"
+_AGREE = (
+    "confirm|agree|approve|consent|authorize|authorise|say yes|give me the go ahead|are ok with it|are happy with that"
+)
+_ASSENT = "permission|consent|approval|authorization|authorisation|confirmation|agreement|ok|okay|go ahead"
+_NOT = "can't|cannot|can not|could not|couldn't|will not|won't|am unable to|are unable to|unable to|not able to"
+
+_LANGUAGE: dict[str, list[tuple[str, Iterable[str]]]] = {
+    "propose": [
+        ("ask", _product("shall|should|may|can|could", "i|we")),
+        ("ask", _product("do you want|would you like|want|are you ready for|you'd like", "me|us", "to")),
+        ("ask", _product("would you like|do you want", "to")),
+        ("ask", _product("is it|is that|would it be|are you|would you be", _OK, "if|for|to|with|that")),
+        (
+            "ask",
+            _product("would you mind if|how about if|how about|what if|ok if|okay if|are you happy", "i|we|for me to"),
+        ),
+        ("ask", _product("do you", "agree|consent|authorize|authorise|approve|accept|allow|permit")),
+        ("ask", _product("do i have", "your", _ASSENT)),
+        ("confirm", _product("can|could|would|will|do", "you", "confirm|please confirm|authorize|authorise|approve")),
+        ("confirm", _words("please confirm|please approve|please authorize|confirm that|to confirm")),
+        ("confirm", _product("i need|i will need|i'll need|i'd need|i would need", "your", _ASSENT)),
+        ("", _product("may|can|could|shall|should", "i|we", "have|get|ask|know|help|see|assist|do for you|suggest")),
+    ],
+    "generic": [
+        (
+            "",
+            _product("shall|should|may|can|could", "i|we", "proceed|go ahead|do that|do this|do so|continue|do it"),
+        ),
+        ("", _product("do you want|would you like", "me to|us to|to", "proceed|go ahead|do that|do this|do so|do it")),
+        ("", _product("is that|is this|would that be|are you", _OK)),
+        ("", _product("does that|does this", "work|sound ok|sound good|sound right|suit you")),
+        ("", _product("do you", "agree|confirm|consent|approve|authorize this|authorize that|accept")),
+        ("", _product("do i have", "your", _ASSENT)),
+        ("", _product("can|could", "you", "confirm|please confirm|approve")),
+        ("", _words("please confirm|please approve|please authorize|just say yes|reply yes|say yes|answer yes")),
+        ("tail", _words("ok|okay|alright|all right|agreed")),
+        ("", _words("ok with you|okay with you|all right with you|sound good|sounds good")),
+    ],
+    "condition": [
+        ("", _product("if you|once you|when you|after you|as soon as you|unless you", _AGREE)),
+        ("", _product("if you'd|if you would", "like|prefer")),
+        ("", _product("if you", "want|wish|like|prefer|please")),
+        ("", _product("if that's|if that is|if this is|if it's|if it is", _OK)),
+        ("", _product("if that|if this", "works|sounds good|suits you")),
+        ("", _product("with|upon|on|after|pending", "your", _ASSENT)),
+    ],
+    "request": [
+        (
+            "yes",
+            _product("please", "provide|tell|give|share|enter|send|state|specify|supply|confirm|verify|let me know"),
+        ),
+        (
+            "yes",
+            _words("tell me|give me|let me know|provide me|share your|provide your|confirm your|verify your|send me"),
+        ),
+        (
+            "yes",
+            _product("i need|i will need|i'll need|i'd need|we need|i require|i would need", "your|the|you to|a|an"),
+        ),
+        ("yes", _product("i need|i will need|i'll need|we need", "to know|to have|to verify your|to confirm your")),
+        (
+            "yes",
+            _words(
+                "may i have|can i have|could i have|may i ask|may i know|could you|can you|would you|what is|what's"
+            ),
+        ),
+        (
+            "",
+            _words(
+                "let me know if|let me know whether|let me know when|let me know once|tell me if|please let me know if"
+            ),
+        ),
+        ("", _product("please|would you", "let me know if|let me know when|let me know should")),
+    ],
+    "opener": [
+        ("", _product("shall|should|may|can|could", "i|we")),
+        ("", _product("do|did|would|could|can|will|are|have|were", "you")),
+        ("", _product("is|does|was|would|will", "it|that|this|there|your")),
+        (
+            "",
+            _words("what|which|when|where|who|why|how|do i have|want me to|ok|okay|alright|please confirm|please tell"),
+        ),
+    ],
+    "refuse": [
+        ("", _product(_NOT, "be able to|")),
+        (
+            "",
+            _words(
+                "not eligible|ineligible|not entitled|not possible|isn't possible|not allowed|not permitted|impossible"
+            ),
+        ),
+        (
+            "",
+            _words(
+                "don't qualify|doesn't qualify|does not qualify|do not qualify|not qualify|isn't eligible|aren't eligible"
+            ),
+        ),
+        (
+            "",
+            _words("not covered|isn't covered|must decline|have to decline|need to decline|must refuse|have to refuse"),
+        ),
+        (
+            "",
+            _words(
+                "doesn't allow|does not allow|don't allow|do not allow|not refundable|non refundable|against our policy"
+            ),
+        ),
+        (
+            "",
+            _words("not available|isn't available|not offer|don't offer|doesn't offer|not offered|no longer available"),
+        ),
+        (
+            "",
+            _words(
+                "has been declined|have been declined|is declined|was declined|has been denied|was denied|is denied"
+            ),
+        ),
+        ("", _words("rules out|excludes|prohibits|forbids|prevents|there is no|there will be no|there can be no")),
+        ("", _product("we", "don't|do not")),
+        ("neutral", _product("we", "don't|do not", "have|see|find|know|need|want")),
+        ("neutral", _product(_NOT, "find|see|locate|wait|verify|access|confirm|tell|hear|read|open|be sure|log in")),
+        ("neutral", _words("can't help but|cannot help but|won't take long|won't be a problem|cannot be sure")),
+    ],
+    "negate": [
+        (
+            "",
+            _words(
+                "not|no|never|without|cannot|neither|nor|none|unable|failed|declined|refused|instead of|rather than"
+            ),
+        ),
+        (
+            "",
+            _words("other than|denied|fails|except|unlike|incorrect|wrong|mistaken|false|cancelled|canceled|reversed"),
+        ),
+        (
+            "",
+            [
+                f"{verb}n't"
+                for verb in [
+                    "ca",
+                    "could",
+                    "wo",
+                    "would",
+                    "is",
+                    "was",
+                    "are",
+                    "were",
+                    "has",
+                    "have",
+                    "had",
+                    "did",
+                    "does",
+                    "do",
+                    "should",
+                    "need",
+                    "must",
+                ]
+            ],
+        ),
+        (
+            "neutral",
+            _words(
+                "not only|no problem|no worries|not a problem|don't worry|do not worry|can't wait|why not|no longer than"
+            ),
+        ),
+        (
+            "neutral",
+            _words("no later than|don't hesitate|do not hesitate|no doubt|not to worry|don't need to do anything"),
+        ),
+    ],
+    "hedge": [
+        ("neutral", _words("i would like to|we would like to|if you have any|if you have other|if you need anything")),
+        (
+            "",
+            _words(
+                "if|unless|whether|suppose|assuming|might|maybe|perhaps|probably|possibly|likely|potentially|presumably"
+            ),
+        ),
+        (
+            "",
+            _words(
+                "i think|i believe|i guess|i assume|i suppose|i expect|seems|seem|appears|estimated|estimate|guess|could be"
+            ),
+        ),
+        (
+            "",
+            _words(
+                "would|should be|or so|ish|not sure|unsure|uncertain|roughly speaking|in theory|hypothetically|for example"
+            ),
+        ),
+        (
+            "",
+            _product(
+                "you|you've|you have|customer", "said|mentioned|asked|requested|wanted|want|told|claimed|claim|reported"
+            ),
+        ),
+        (
+            "",
+            _words("you'd like|you would like|as you said|according to you|your request|you are asking|you're asking"),
+        ),
+    ],
+    "modal": [
+        (
+            "",
+            _words(
+                "can|will|could|would|to|i'll|we'll|i'd|we'd|me|this'll|that'll|propose|suggest|recommend|about|ready"
+            ),
+        ),
+    ],
+    "done": [
+        ("", _words("approved|processed|issued|granted|applied|completed|arranged|given you|gave you|refunded|waived")),
+    ],
+}
+
+QUANTITY_HEDGES = frozenset(
+    [
+        "about",
+        "around",
+        "approximately",
+        "roughly",
+        "over",
+        "under",
+        "nearly",
+        "almost",
+        "least",
+        "most",
+        "than",
+        "between",
+        "circa",
+    ]
+)
+"""Hedges only directly before a value: "about $20"."""
+SUBJECTS = frozenset(
+    [
+        "i",
+        "you",
+        "he",
+        "she",
+        "it",
+        "we",
+        "they",
+        "the",
+        "your",
+        "my",
+        "our",
+        "its",
+        "this",
+        "that",
+        "these",
+        "those",
+        "there",
+        "a",
+        "an",
+        "his",
+        "her",
+        "their",
+        "which",
+        "who",
+        "but",
+        "however",
+        "so",
+        "because",
+        "since",
+        "although",
+        "though",
+        "while",
+        "not",
+        "no",
+        "never",
+        "however",
+        "yet",
+        "then",
+        "please",
+    ]
+)
+"""Words that open a new clause after a comma or "and"."""
+BREAKS = frozenset(["but", "however", "because", "although", "though", "whereas", "instead", "rather", "while"])
+"""Words that open a new clause wherever they stand."""
+ENUMERATING = frozenset(
+    [
+        "or",
+        "and",
+        "to",
+        "from",
+        "either",
+        "nor",
+        "then",
+        "than",
+        "even",
+        "maybe",
+        "also",
+        "possibly",
+        "a",
+        "of",
+        "into",
+        "now",
+        "the",
+        "is",
+        "it",
+        "was",
+    ]
+)
+"""Words that may stand between two values of one list."""
+INTERROGATIVES = frozenset(
+    [
+        "is",
+        "are",
+        "am",
+        "do",
+        "does",
+        "did",
+        "what",
+        "which",
+        "who",
+        "whose",
+        "when",
+        "where",
+        "why",
+        "how",
+        "can",
+        "could",
+        "would",
+        "will",
+        "shall",
+        "should",
+        "may",
+        "has",
+        "have",
+        "had",
+        "was",
+        "were",
+    ]
+)
+WH = frozenset(["what", "which", "who", "whose", "when", "where", "how"])

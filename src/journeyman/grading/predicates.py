@@ -1,0 +1,311 @@
+"""The closed list of predicates over one attempt: calls, dialogue events and net changes on one time line.
+
+A call with index i precedes an event with order o exactly if i < o. Each answer says at which turn it was decided and
+by what, so that a person can check it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from journeyman.episode import CallRecord, Event, Transcript
+from journeyman.grading.match import Bindings, Tables, matches, relevant, resolve, row_matches
+from journeyman.grading.values import from_column, spoken_equal
+from journeyman.task import (
+    AllOf,
+    AnyOf,
+    Before,
+    CallPattern,
+    Changed,
+    Consented,
+    EventPattern,
+    Happened,
+    Match,
+    Matcher,
+    Moment,
+    Predicate,
+    RowChange,
+    Scalar,
+    Unconsented,
+    Without,
+)
+from journeyman.world.lexicon import Lexicon
+
+Position = tuple[int, int, int]
+
+
+class GradingWorld(Tables, Protocol):
+    """What grading needs of a world; it never opens a session."""
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The words of the world; its proposal forms say which arguments consent covers."""
+        ...
+
+    @property
+    def transfer_tool(self) -> str:
+        """The tool that hands the customer to a person."""
+        ...
+
+
+class Finding(NamedTuple):
+    """Whether a predicate holds, the turn that decided it (None: an absence), and what was seen."""
+
+    holds: bool
+    turn: int | None
+    evidence: str
+
+
+class Seen(NamedTuple):
+    """A call or event on the time line."""
+
+    position: Position
+    turn: int
+    what: Any
+
+
+class Timeline:
+    """One transcript, indexed once for all criteria."""
+
+    def __init__(self, transcript: Transcript, world: GradingWorld) -> None:
+        self.transcript = transcript
+        self._world = world
+        self._calls: dict[str, list[CallRecord]] = {}
+        for call in transcript.calls:
+            self._calls.setdefault(call.tool, []).append(call)
+        self._events: dict[str, list[tuple[Position, Event]]] = {}
+        for place, event in enumerate(transcript.events):
+            self._events.setdefault(event.kind, []).append(((event.order, 0, place), event))
+        self._seen: dict[tuple[str, str], list[Seen]] = {}
+        self._told: dict[Position, str] = {}
+        self._covered: dict[str, dict[int, bool]] = {}
+        self._changes: list[RowChange] | None = None
+
+    def calls(self, pattern: CallPattern, bindings: Bindings) -> list[Seen]:
+        """Calls that match, in order."""
+        if isinstance(pattern.tool, str):
+            found = self._of_tool(pattern.tool, pattern.status)
+        else:
+            found = [seen for tool in set(pattern.tool) for seen in self._of_tool(tool, pattern.status)]
+            found.sort(key=lambda seen: seen.position)
+        if not pattern.arguments:
+            return found
+        wanted = pattern.arguments.items()
+        return [
+            seen for seen in found if all(matches(m, seen.what.arguments.get(name), bindings) for name, m in wanted)
+        ]
+
+    def _of_tool(self, tool: str, status: str) -> list[Seen]:
+        key = (tool, status)
+        if key not in self._seen:
+            self._seen[key] = [
+                Seen((call.index, 1, 0), call.turn, call)
+                for call in self._calls.get(tool, ())
+                if status == "any" or call.status == status
+            ]
+        return self._seen[key]
+
+    def events(self, pattern: EventPattern, bindings: Bindings) -> list[Seen]:
+        """Events that match, in order."""
+        return [
+            Seen(position, event.turn, event)
+            for position, event in self._events.get(pattern.kind, ())
+            if event_matches(pattern, event, bindings)
+        ]
+
+    def tell(self, seen: Seen) -> str:
+        """A call or event in words, as evidence."""
+        told = self._told.get(seen.position)
+        if told is None:
+            told = self._told[seen.position] = _tell(seen.what)
+        return told
+
+    def covered(self, tool: str) -> dict[int, bool]:
+        """Call index -> whether the user's consent covered it, for every call of `tool`.
+
+        Each consent covers one successful call that comes after it and whose arguments, of those that the tool's
+        proposal form names, are exactly the consented ones. A change of mind voids consents not yet used.
+        """
+        if tool not in self._covered:
+            self._covered[tool] = self._cover(tool)
+        return self._covered[tool]
+
+    def changes(self) -> list[RowChange]:
+        """Net changes that count (volatile updates left out; volatile tables kept)."""
+        if self._changes is None:
+            kept = relevant(self.transcript.changes, self._world)
+            volatile = set(self._world.volatile_tables)
+            self._changes = kept + [change for change in self.transcript.changes if change.table in volatile]
+        return self._changes
+
+    def _cover(self, tool: str) -> dict[int, bool]:
+        forms = [form.slots for form in self._world.lexicon.proposals if form.tool == tool]
+        names = frozenset(name for slots in forms for name in slots) if forms else None
+        moments: list[tuple[Position, Event | CallRecord]] = [
+            (position, event)
+            for kind in ("consented", "changed_mind")
+            for position, event in self._events.get(kind, ())
+            if event.by == "user" and event.tool in (tool, None)
+        ]
+        moments += [((call.index, 1, 0), call) for call in self._calls.get(tool, ())]
+        moments.sort(key=lambda moment: moment[0])
+        open_consents: list[dict[str, Scalar]] = []
+        covered: dict[int, bool] = {}
+        for _, moment in moments:
+            if isinstance(moment, Event):
+                if moment.kind == "changed_mind":
+                    open_consents.clear()
+                elif moment.tool == tool:
+                    open_consents.append(dict(moment.arguments))
+                continue
+            match = next((c for c in open_consents if _same_arguments(c, moment.arguments, names)), None)
+            covered[moment.index] = match is not None
+            if match is not None and moment.status == "ok":
+                open_consents.remove(match)
+        return covered
+
+
+def event_matches(pattern: EventPattern, event: Event, bindings: Bindings) -> bool:
+    """Whether an event is of the kind, speaker, slot, tool and value that the pattern names."""
+    return (
+        event.kind == pattern.kind
+        and (pattern.by is None or event.by == pattern.by)
+        and (pattern.slot is None or event.slot == pattern.slot)
+        and (pattern.tool is None or event.tool == pattern.tool)
+        and (pattern.value is None or spoken_matches(pattern.value, event.value, bindings))
+    )
+
+
+def spoken_matches(matcher: Matcher, said: Scalar, bindings: Bindings) -> bool:
+    """Whether a value of the dialogue satisfies `matcher`; a ref to a `…_cents` column is meant in currency units."""
+    if not isinstance(matcher, Match):
+        return spoken_equal(said, matcher)
+    if matcher.one_of is not None:
+        return any(spoken_equal(said, choice) for choice in matcher.one_of)
+    if matcher.ref is not None:
+        found, value = resolve(matcher, bindings)
+        return found and spoken_equal(said, from_column(value, matcher.ref))
+    return matches(matcher, said, bindings)
+
+
+def holds(predicate: Predicate, timeline: Timeline, bindings: Bindings) -> Finding:
+    """Decide one predicate."""
+    return _DECIDERS[type(predicate)](predicate, timeline, bindings)
+
+
+def _occurrences(moment: Moment, timeline: Timeline, bindings: Bindings) -> list[Seen]:
+    if isinstance(moment, CallPattern):
+        return timeline.calls(moment, bindings)
+    return timeline.events(moment, bindings)
+
+
+def _happened(predicate: Happened, timeline: Timeline, bindings: Bindings) -> Finding:
+    seen = _occurrences(predicate.what, timeline, bindings)
+    if len(seen) < predicate.min:
+        return Finding(False, None, f"{_name(predicate.what)}: {len(seen)} of at least {predicate.min}")
+    if predicate.max is not None and len(seen) > predicate.max:
+        extra = seen[predicate.max]
+        return Finding(False, extra.turn, f"{len(seen)} times, at most {predicate.max}: {timeline.tell(extra)}")
+    if not seen:
+        return Finding(True, None, f"{_name(predicate.what)} did not happen")
+    deciding = seen[max(predicate.min, 1) - 1]
+    return Finding(True, deciding.turn, timeline.tell(deciding))
+
+
+def _before(predicate: Before, timeline: Timeline, bindings: Bindings) -> Finding:
+    then = _occurrences(predicate.then, timeline, bindings)
+    if not then:
+        return Finding(False, None, f"{_name(predicate.then)} did not happen")
+    first = _occurrences(predicate.first, timeline, bindings)
+    if first and first[0].position < then[0].position:
+        return Finding(True, then[0].turn, f"{timeline.tell(first[0])} before {timeline.tell(then[0])}")
+    return Finding(False, then[0].turn, f"{timeline.tell(then[0])} without {_name(predicate.first)} before it")
+
+
+def _without(predicate: Without, timeline: Timeline, bindings: Bindings) -> Finding:
+    then = _occurrences(predicate.then, timeline, bindings)
+    if not then:
+        return Finding(False, None, f"{_name(predicate.then)} did not happen")
+    first = _occurrences(predicate.first, timeline, bindings)
+    if first and first[0].position < then[0].position:
+        return Finding(False, first[0].turn, f"{timeline.tell(first[0])} before {timeline.tell(then[0])}")
+    return Finding(True, then[0].turn, f"{timeline.tell(then[0])} without {_name(predicate.first)} before it")
+
+
+def _consent(call: CallPattern, timeline: Timeline, bindings: Bindings, wanted: bool) -> Finding:
+    calls = timeline.calls(call, bindings)
+    if not calls:
+        return Finding(False, None, f"{_name(call)} did not happen")
+    bare = [seen for seen in calls if not timeline.covered(seen.what.tool).get(seen.what.index, False)]
+    if bare:
+        return Finding(not wanted, bare[0].turn, f"no consent to exactly {timeline.tell(bare[0])}")
+    return Finding(wanted, calls[-1].turn, f"consent to {timeline.tell(calls[-1])}")
+
+
+def _changed(predicate: Changed, timeline: Timeline, bindings: Bindings) -> Finding:
+    for change in timeline.changes():
+        if row_matches(predicate.row, change, bindings):
+            key = ",".join(str(value) for value in change.key.values())
+            return Finding(True, None, f"{change.op} of {change.table}/{key}")
+    return Finding(False, None, f"no such {predicate.row.op} of {predicate.row.table}")
+
+
+def _all_of(predicate: AllOf, timeline: Timeline, bindings: Bindings) -> Finding:
+    findings = []
+    for part in predicate.of:
+        finding = holds(part, timeline, bindings)
+        if not finding.holds:
+            return finding
+        findings.append(finding)
+    turns = [finding.turn for finding in findings if finding.turn is not None]
+    return Finding(True, max(turns, default=None), "; ".join(f.evidence for f in findings)[:300])
+
+
+def _any_of(predicate: AnyOf, timeline: Timeline, bindings: Bindings) -> Finding:
+    findings = []
+    for part in predicate.of:
+        finding = holds(part, timeline, bindings)
+        if finding.holds:
+            return finding
+        findings.append(finding)
+    return Finding(False, None, "; ".join(f.evidence for f in findings)[:300])
+
+
+_DECIDERS: Mapping[type, Callable[[Any, Timeline, Bindings], Finding]] = {
+    Happened: _happened,
+    Before: _before,
+    Without: _without,
+    Consented: lambda p, timeline, bindings: _consent(p.call, timeline, bindings, True),
+    Unconsented: lambda p, timeline, bindings: _consent(p.call, timeline, bindings, False),
+    Changed: _changed,
+    AllOf: _all_of,
+    AnyOf: _any_of,
+}
+
+
+def _same_arguments(consented: Mapping[str, Scalar], called: Mapping[str, Any], names: Iterable[str] | None) -> bool:
+    keys = set(names) if names is not None else set(called)
+    a = {name: value for name, value in consented.items() if value is not None and name in keys}
+    b = {name: called[name] for name in keys if called.get(name) is not None}
+    return a.keys() == b.keys() and all(spoken_equal(a[name], b[name]) for name in a)
+
+
+def _name(moment: Moment) -> str:
+    if isinstance(moment, CallPattern):
+        return moment.tool if isinstance(moment.tool, str) else " or ".join(moment.tool)
+    parts = (moment.kind, moment.slot, moment.tool, moment.by and f"by {moment.by}")
+    return " ".join(str(part) for part in parts if part)
+
+
+def _tell(what: CallRecord | Event) -> str:
+    if isinstance(what, Event):
+        subject = what.slot or what.tool or ""
+        return (
+            f'{what.by} {what.kind} {subject}: "{what.quote[:120]}"'
+            if what.quote
+            else f"{what.by} {what.kind} {subject}".strip()
+        )
+    arguments = ", ".join([f"{name}={str(value)[:40]}" for name, value in what.arguments.items()][:6])
+    failed = "" if what.status == "ok" else f" ({what.code or 'error'})"
+    return f"{what.tool}({arguments}){failed}, call {what.index}"

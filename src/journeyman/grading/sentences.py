@@ -1,0 +1,177 @@
+"""Sentences of a message: where they start and end, what is a question, where a clause begins.
+
+Knows punctuation and word order only; what the words mean to a world is the reader's part.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from journeyman.grading.language import BREAKS, INTERROGATIVES, QUANTITY_HEDGES, SUBJECTS
+from journeyman.grading.phrases import Hit, Tokens
+from journeyman.grading.values import Value
+
+MAX_TOKENS = 240
+"""A longer stretch without a full stop is cut: no person reads it as one sentence."""
+
+# One character becomes one character, so that positions in the plain text are positions in the original.
+PLAIN = str.maketrans(
+    {"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "—": ";", "–": "-", "‑": "-", "*": " ", "`": " ", "\u00a0": " ",
+     "\u202f": " ", "\t": " ", "\r": "\n", "？": "?", "。": "."}
+)  # fmt: skip
+_END = re.compile(r"(?<![.!?])[.!?]++[\"')\]]{0,3}(?=\s|$)|\n+")
+_BULLET = re.compile(r"\s{0,20}(?:[-*•]\s|\d{1,2}[.)](?:\s|$))")
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|vs|e\.g|i\.e|a\.m|p\.m|approx|no|acct|inc|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec))$",
+    re.IGNORECASE,
+)
+
+
+class Span(NamedTuple):
+    """A sentence by its characters [start, end), with whether it ends with a question mark, a colon, and is a bullet."""
+
+    start: int
+    end: int
+    question: bool
+    colon: bool
+    bullet: bool
+    blank_before: bool
+
+
+class Sentence:
+    """One sentence with everything found in it. `ask_from` is the first token of its question part (its length
+    where it asks nothing); `clauses[i]` numbers the clause of token i."""
+
+    __slots__ = (
+        "ask_from",
+        "clauses",
+        "hedged",
+        "hits",
+        "negated",
+        "pairs",
+        "question",
+        "quote",
+        "request",
+        "text",
+        "tokens",
+        "values",
+    )
+
+    def __init__(self, text: str, tokens: Tokens, hits: dict[str, list[Hit]], values: list[Value], quote: str) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.hits = hits
+        self.values = values
+        self.quote = quote
+        self.clauses = clauses_of(text, tokens)
+        self.negated = self._marked("negate")
+        self.hedged = self._marked("hedge")
+        self.request = False
+        self.question = False
+        self.ask_from = len(tokens.words)
+        self.pairs: list[tuple[Value, str | None]] = []
+
+    def _marked(self, kind: str) -> frozenset[int]:
+        words = self.tokens.words
+        clauses = set()
+        for hit in self.hits.get(kind, ()):
+            if hit.owner == "neutral":
+                continue
+            if (
+                hit.first == 0
+                and words[0] == "no"
+                and self.text[self.tokens.ends[0] :].lstrip()[:1] in {",", ".", ";", ":"}
+            ):
+                continue  # "No, your balance is …" answers; it denies nothing of what follows
+            clauses.add(self.clauses[hit.first])
+        if kind == "hedge":
+            for place, word in enumerate(words):
+                if word == "may" and words[place + 1 : place + 2] == ["be"]:
+                    clauses.add(self.clauses[place])
+        return frozenset(clauses)
+
+    def token_at(self, char: int) -> int:
+        """Index of the token that holds or precedes character `char` (0 at the least)."""
+        return max(bisect_right(self.tokens.starts, char) - 1, 0)
+
+    def range_of(self, value: Value) -> tuple[int, int]:
+        """First and last token of a value."""
+        first = bisect_left(self.tokens.ends, value.start + 1)
+        return min(first, max(len(self.tokens.words) - 1, 0)), self.token_at(value.end - 1)
+
+    @property
+    def affirmed(self) -> list[tuple[Value, str | None]]:
+        """The (value, slot) pairs outside negated clauses."""
+        return [pair for pair in self.pairs if self.clauses[self.range_of(pair[0])[0]] not in self.negated]
+
+    def asserts(self, value: Value) -> bool:
+        """Whether the sentence asserts `value`: outside its question, in a clause neither negated nor hedged."""
+        first, _ = self.range_of(value)
+        if first >= self.ask_from:
+            return False
+        clause = self.clauses[first]
+        if clause in self.negated or clause in self.hedged:
+            return False
+        before = self.tokens.words[max(first - 2, 0) : first]
+        return not (
+            before and (before[-1] in QUANTITY_HEDGES or before in (["up", "to"], ["at", "least"], ["at", "most"]))
+        )
+
+
+def clauses_of(text: str, tokens: Tokens) -> list[int]:
+    """Number of the clause of each token. A comma or "and" opens one only before a new subject."""
+    words, starts, ends = tokens
+    clauses: list[int] = []
+    current = 0
+    for place, word in enumerate(words):
+        if place:
+            gap = text[ends[place - 1] : starts[place]]
+            hard = ";" in gap or "(" in gap or ")" in gap or " - " in gap
+            soft = ("," in gap or words[place - 1] in ("and", "but")) and word in SUBJECTS
+            if hard or soft or word in BREAKS:
+                current += 1
+        clauses.append(current)
+    return clauses
+
+
+def question_start(text: str, tokens: Tokens, openers: Sequence[Hit]) -> int:
+    """First token of the question in a sentence that asks: the part after a comma or "and" where it opens with an
+    opener ("Your balance is $5, shall I …?"), else the whole sentence."""
+    words, starts, ends = tokens
+    if not words or words[0] in INTERROGATIVES:
+        return 0
+    for hit in openers:
+        if hit.first == 0:
+            return 0
+        gap = text[ends[hit.first - 1] : starts[hit.first]]
+        if any(mark in gap for mark in ",;:-") or words[hit.first - 1] in ("and", "so", "but", "then", "or", "now"):
+            return hit.first
+    return 0
+
+
+def split(text: str) -> list[Span]:
+    """Sentences of a plain text (see `PLAIN`), in order, without empty ones."""
+    spans: list[Span] = []
+    start, blank = 0, False
+    for match in _END.finditer(text):
+        mark = match.group()
+        if mark == "." and (
+            _ABBREVIATION.search(text[max(start, match.start() - 8) : match.start()])
+            or text[start : match.start()].strip().isdigit()
+        ):
+            continue
+        _append(spans, text, start, match.end(), "?" in mark, blank)
+        blank = mark.count("\n") > 1
+        start = match.end()
+    _append(spans, text, start, len(text), False, blank)
+    return spans
+
+
+def _append(spans: list[Span], text: str, start: int, end: int, question: bool, blank: bool) -> None:
+    body = text[start:end]
+    if body.strip():
+        bullet = _BULLET.match(body) is not None
+        spans.append(Span(start, end, question, body.rstrip().endswith(":"), bullet, blank))

@@ -1,0 +1,351 @@
+"""The episode loop: one policy, one session, one user, until somebody ends it; then the grade.
+
+    episode = await play(spec, world, policy, PlaySettings(limits=Limits(), reward=Reward()))
+
+Calls run in order and their results go back to the agent; a message without calls goes to the user, or closes a task
+that has none. Whatever an agent, a user, a tool or the machinery does, an episode comes back, with its failure kind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from journeyman.codec import canonical, encode
+from journeyman.episode import (
+    INVALID_FAILURES,
+    CallRecord,
+    Ended,
+    Episode,
+    Event,
+    Failure,
+    Message,
+    SamplingSettings,
+    ToolCall,
+    Transcript,
+    Turn,
+    Usage,
+    Verdict,
+)
+from journeyman.grading.dialogue import Reader
+from journeyman.grading.grade import Grader, grade
+from journeyman.grading.reward import reward
+from journeyman.recipe import Limits, Reward
+from journeyman.rollout.interpret import silence
+from journeyman.rollout.policy import Actor, EpisodeContext, EpisodeSpec, OutOfTokens, Policy
+from journeyman.rollout.prompt import ToolRendering, system_prompt
+from journeyman.rollout.user import ScriptedUser, UserState
+from journeyman.task import RowChange
+from journeyman.world import WorldSession, open_session
+
+if TYPE_CHECKING:
+    from journeyman.world import World
+
+__all__ = ["EpisodeSpec", "PlaySettings", "play"]
+
+
+@dataclass(frozen=True)
+class PlaySettings:
+    """How episodes are played and graded.
+
+    Args:
+        sampling: how a model samples; policies without a sampler ignore it.
+        tools: how tools are shown to a model.
+        grader: decides the verdict; None: the project's own.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    reward: Reward = field(default_factory=Reward)
+    sampling: SamplingSettings | None = None
+    tools: ToolRendering = "compact"
+    grader: Grader | None = None
+
+
+class _UserFailed(Exception):
+    """The simulated user raised `error`."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class _End(NamedTuple):
+    ended: Ended
+    failure: Failure = "none"
+    detail: str = ""
+
+
+async def play(spec: EpisodeSpec, world: World, policy: Policy, settings: PlaySettings) -> Episode:
+    """Play one episode and grade it.
+
+    Nothing but cancellation escapes: an exception of session, engine or grader becomes the failure `infrastructure`, one of the
+    user the failure `user`. Both leave verdict None and reward 0.
+
+    Returns:
+        The sealed episode.
+    """
+    run = _Play(spec, world, policy, settings)
+    try:
+        return run.episode(await _ended(run))
+    finally:
+        await run.close()
+
+
+async def _ended(run: _Play) -> _End:
+    """Converse to the end; what breaks becomes an end of its own."""
+    seconds = run.settings.limits.wall_seconds
+    try:
+        async with asyncio.timeout(seconds):
+            return await run.converse()
+    except OutOfTokens as reason:
+        return _End("limit", "truncated", str(reason))
+    except _UserFailed as failed:
+        return _End("error", "user", _describe(failed.error))
+    except TimeoutError:
+        return _End("error", "infrastructure", f"timed out (the episode may last {seconds:g} s)")
+    except Exception as error:
+        return _End("error", "infrastructure", _describe(error))
+
+
+class _Play:
+    """The state of one episode while it runs."""
+
+    def __init__(self, spec: EpisodeSpec, world: World, policy: Policy, settings: PlaySettings) -> None:
+        self.spec = spec
+        self.world = world
+        self.policy = policy
+        self.settings = settings
+        self.messages: list[Message] = []
+        self.events: list[Event] = []
+        self.session: WorldSession | None = None
+        self.actor: Actor | None = None
+        self._user = _User(spec) if spec.task.scenario else None
+        self._asked = 0
+        self._last_call = b""
+        self._in_a_row = 0
+        self._started = time.perf_counter()
+        self._seconds = {"policy": 0.0, "user": 0.0, "world": 0.0, "grading": 0.0}
+
+    async def converse(self) -> _End:
+        """Play to the end, whoever makes it."""
+        limits = self.settings.limits
+        session, actor = self._open()
+        fresh = list(self.messages)
+        for number in range(limits.turns):
+            since = time.perf_counter()
+            turn = await actor.act(fresh)
+            self._count("policy", since)
+            turn = _numbered(turn, number)
+            self.messages.append(
+                Message("assistant", turn.text, reasoning=turn.reasoning, calls=turn.calls, turn=number)
+            )
+            known = len(self.messages)
+            end = await self._answer(turn, number, session)
+            if end is not None:
+                return end
+            if time.perf_counter() - self._started > limits.wall_seconds:
+                raise TimeoutError
+            fresh = self.messages[known:]
+        return _End("limit", "truncated", f"the turn limit of {limits.turns} was reached")
+
+    def _open(self) -> tuple[WorldSession, Actor]:
+        task, since = self.spec.task, time.perf_counter()
+        self.session = session = open_session(self.world, task, self.spec.seeds.world)
+        context = EpisodeContext(
+            spec=self.spec,
+            world=self.world,
+            tools=session.tools(),
+            limits=self.settings.limits,
+            sampling=self.settings.sampling,
+            native_tools=self.settings.tools == "json",
+            changes=session.changes if self.policy.privileged else None,
+        )
+        self.actor = actor = self.policy.begin(context)
+        opening = task.request
+        if self._user:
+            opening, events = self._user.open()
+            self.events += events
+        self.messages += [
+            Message("system", system_prompt(self.world, task, self.settings.tools)),
+            Message("user", opening),
+        ]
+        self._count("world", since)
+        return session, actor
+
+    async def _answer(self, turn: Turn, number: int, session: WorldSession) -> _End | None:
+        """What the world makes of one turn; None where the conversation goes on."""
+        if turn.finish == "length":
+            return _End("limit", "truncated", "a turn was cut off before its stop token")
+        quiet = silence(turn)
+        if quiet:
+            return _End("limit", "agent", quiet)
+        if not turn.calls:
+            return self._deliver(turn.text, number, session)
+        for call in turn.calls:
+            end = await self._call(call, number, session)
+            if end is not None:
+                return end
+        return None
+
+    async def _call(self, call: ToolCall, number: int, session: WorldSession) -> _End | None:
+        limits = self.settings.limits
+        if self._asked >= limits.calls:
+            return _End("limit", "agent", f"the call limit of {limits.calls} was reached")
+        self._asked += 1
+        since = time.perf_counter()
+        record = None
+        if call.arguments is None:
+            result = error_result("unreadable_call", f"The call could not be read: {call.error}.")
+        else:
+            record = await session.call(call.name, call.arguments, turn=number)
+            result = record.result
+        self._count("world", since)
+        self.messages.append(Message("tool", result, call_id=call.id, name=call.name, turn=number))
+        if record and record.status == "ok" and record.tool == self.world.transfer_tool:
+            return _End("transfer")
+        return self._loop(call)
+
+    def _loop(self, call: ToolCall) -> _End | None:
+        key = canonical([call.name, call.raw if call.arguments is None else call.arguments])
+        self._in_a_row = self._in_a_row + 1 if key == self._last_call else 1
+        self._last_call = key
+        if self._in_a_row < self.settings.limits.repeats:
+            return None
+        return _End("limit", "agent", f"looped: the same call of {call.name!r} {self._in_a_row} times in a row")
+
+    def _deliver(self, text: str, number: int, session: WorldSession) -> _End | None:
+        """A message to the user, or the closing one where there is none."""
+        order = len(session.calls)
+        since = time.perf_counter()
+        read = reader_of(self.world).read_agent(text, number, order)
+        self.events += read
+        if self._user is None:
+            return _End("final")
+        reply, events, left = self._user.step(text, read, order, number)
+        self._count("user", since)
+        self.events += events
+        if reply is not None:
+            self.messages.append(Message("user", reply, turn=number))
+        return _End("left") if left else None
+
+    def _count(self, role: str, since: float) -> None:
+        self._seconds[role] += time.perf_counter() - since
+
+    async def close(self) -> None:
+        """Close the session, if it ever opened. The record is complete by then: a failure here is not the episode's."""
+        if self.session is not None:
+            with contextlib.suppress(Exception):
+                await self.session.close()
+
+    def episode(self, end: _End) -> Episode:
+        """The sealed record of what happened."""
+        usage = self.actor.usage() if self.actor else Usage()
+        changes, end = self._changes(end)
+        verdict, earned, end = self._graded(end, usage, changes)
+        return Episode(
+            id=self.spec.id,
+            attempt=self.spec.attempt,
+            task_id=self.spec.task.id,
+            task_hash=self.spec.task.hash,
+            family=self.spec.task.family,
+            seeds=self.spec.seeds,
+            policy=self.policy.name,
+            sampling=self.settings.sampling if self.policy.sampler else None,
+            messages=self.messages,
+            calls=self._calls(),
+            events=self.events,
+            changes=changes,
+            ended=end.ended,
+            verdict=verdict,
+            reward=earned,
+            failure=end.failure,
+            failure_detail=end.detail,
+            segments=self.actor.segments() if self.actor else [],
+            usage={"policy": usage} if usage.requests else {},
+            timing={**self._seconds, "total": time.perf_counter() - self._started},
+        ).sealed()
+
+    def _calls(self) -> list[CallRecord]:
+        return list(self.session.calls) if self.session else []
+
+    def _changes(self, end: _End) -> tuple[list[RowChange], _End]:
+        try:
+            return (self.session.changes() if self.session else []), end
+        except Exception as error:
+            return [], _End("error", "infrastructure", _describe(error))
+
+    def _graded(self, end: _End, usage: Usage, changes: list[RowChange]) -> tuple[Verdict | None, float, _End]:
+        if end.failure in INVALID_FAILURES:
+            return None, 0.0, end
+        task, since = self.spec.task, time.perf_counter()
+        transcript = Transcript(self.messages, self._calls(), self.events, changes, end.ended)
+        try:
+            decide = self.settings.grader.grade if self.settings.grader else grade
+            verdict = decide(task, self.world, transcript)
+            earned = reward(
+                task,
+                verdict,
+                self.settings.reward,
+                ended=end.ended,
+                sampled_tokens=usage.output,
+                token_limit=self.settings.limits.tokens,
+            )
+        except Exception as error:
+            return None, 0.0, _End("error", "infrastructure", f"grading failed: {_describe(error)}")
+        self._count("grading", since)
+        return verdict, earned, end
+
+
+class _User:
+    """The scripted user of one episode, with its state."""
+
+    def __init__(self, spec: EpisodeSpec) -> None:
+        self._spec = spec
+        self._script = ScriptedUser()
+        self._state: UserState
+
+    def open(self) -> tuple[str, list[Event]]:
+        with _blaming_the_user():
+            self._state, text, events = self._script.open(self._spec.task, self._spec.seeds.user)
+        return text, events
+
+    def step(self, text: str, read: list[Event], order: int, turn: int) -> tuple[str | None, list[Event], bool]:
+        with _blaming_the_user():
+            self._state, reply, events, left = self._script.step(self._state, text, read, order, turn)
+        return reply, events, left
+
+
+@contextlib.contextmanager
+def _blaming_the_user() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise _UserFailed(error) from error
+
+
+@functools.lru_cache(maxsize=16)
+def reader_of(world: World) -> Reader:
+    """The world's reader of free text; it holds no state, so all episodes share it."""
+    return Reader(world.lexicon)
+
+
+def error_result(code: str, message: str) -> str:
+    """The JSON text that an agent sees for a call that never reached the session, in the form of a session's errors."""
+    return encode({"error": code, "message": message}).decode()
+
+
+def _numbered(turn: Turn, number: int) -> Turn:
+    """The turn with call ids that are unique in the episode: turn.place."""
+    calls = [msgspec.structs.replace(call, id=f"{number}.{place}") for place, call in enumerate(turn.calls)]
+    return msgspec.structs.replace(turn, calls=calls)
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,129 @@
+"""Many episodes at once, in one event loop.
+
+The window of `concurrency` episodes is filled in the order of the specs. Every episode in the window is attached to
+the sampler before any of them runs, and the next is attached before the finished one is detached: a batch is never
+admitted short of an episode that is about to ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from journeyman.episode import Episode
+from journeyman.rollout.loop import PlaySettings, play
+from journeyman.rollout.policy import EpisodeSpec, Policy
+
+if TYPE_CHECKING:
+    from journeyman.world import World
+
+
+def _ignore(_: Episode) -> None:
+    return None
+
+
+def _never() -> bool:
+    return False
+
+
+async def run_pool(
+    specs: Sequence[EpisodeSpec],
+    world: World,
+    policy: Policy,
+    settings: PlaySettings,
+    *,
+    concurrency: int = 64,
+    retries: int = 0,
+    on_episode: Callable[[Episode], None] = _ignore,
+    stop: Callable[[], bool] = _never,
+) -> list[Episode]:
+    """Play all episodes.
+
+    Args:
+        specs: what to play; ids are unique.
+        concurrency: how many run at once.
+        retries: fresh attempts (`attempt` + 1, same seeds) allowed after an `infrastructure` or `user` failure.
+        on_episode: called with every attempt as it finishes, those that are retried included. What it raises stops
+            the pool.
+        stop: asked before each episode starts and before each retry; once it says yes, running ones finish and no
+            further one starts.
+
+    Returns:
+        The last attempt of each episode that was played, in the order of `specs`.
+    """
+    if len({spec.id for spec in specs}) != len(specs):
+        raise ValueError("run_pool: two specs share an id")
+    pool = _Pool(specs, world, policy, settings, retries, on_episode, stop)
+    first = [spec for spec in (pool.take() for _ in range(min(concurrency, len(specs)))) if spec is not None]
+    try:
+        async with asyncio.TaskGroup() as group:
+            for spec in first:
+                group.create_task(pool.work(spec))
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    finally:
+        pool.release()
+    return [pool.done[spec.id] for spec in specs if spec.id in pool.done]
+
+
+class _Pool:
+    def __init__(
+        self,
+        specs: Sequence[EpisodeSpec],
+        world: World,
+        policy: Policy,
+        settings: PlaySettings,
+        retries: int,
+        on_episode: Callable[[Episode], None],
+        stop: Callable[[], bool],
+    ) -> None:
+        self._waiting: Iterator[EpisodeSpec] = iter(specs)
+        self._world = world
+        self._policy = policy
+        self._settings = settings
+        self._retries = retries
+        self._on_episode = on_episode
+        self._stop = stop
+        self._attached: dict[str, None] = {}
+        self.done: dict[str, Episode] = {}
+
+    def take(self) -> EpisodeSpec | None:
+        """The next episode, attached; None where there is none or the pool was told to stop."""
+        if self._stop():
+            return None
+        spec = next(self._waiting, None)
+        if spec is not None:
+            self._attach(spec.id)
+        return spec
+
+    async def work(self, spec: EpisodeSpec | None) -> None:
+        """Play `spec`, and then one episode after the other while there are any."""
+        while spec is not None:
+            episode = await play(spec, self._world, self._policy, self._settings)
+            self._on_episode(episode)
+            self.done[spec.id] = episode
+            if not episode.valid and spec.attempt < self._retries and not self._stop():
+                # Detached and attached again: the engine must not go on from what the failed attempt left.
+                self._detach(spec.id)
+                self._attach(spec.id)
+                spec = msgspec.structs.replace(spec, attempt=spec.attempt + 1)
+                continue
+            finished, spec = spec.id, self.take()
+            self._detach(finished)
+
+    def release(self) -> None:
+        """Detach whatever a cancellation left attached."""
+        for episode_id in list(self._attached):
+            self._detach(episode_id)
+
+    def _attach(self, episode_id: str) -> None:
+        self._attached[episode_id] = None
+        if self._policy.sampler is not None:
+            self._policy.sampler.attach(episode_id)
+
+    def _detach(self, episode_id: str) -> None:
+        if self._attached.pop(episode_id, 0) is None and self._policy.sampler is not None:
+            self._policy.sampler.detach(episode_id)

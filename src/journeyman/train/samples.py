@@ -1,0 +1,92 @@
+"""From graded groups to samples: which attempts count, what their rewards are, and credit on sampled tokens only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from journeyman.episode import Episode, Group, Sample
+from journeyman.grading.reward import group_invalid_criteria, reward
+from journeyman.recipe import Limits, Reward
+from journeyman.task import Task
+
+Truncated = Literal["mask", "grade"]
+
+
+def counted(group: Group, truncated: Truncated) -> list[Episode]:
+    """The attempts of a group that are compared and trained on.
+
+    Attempts broken by the user or the machine are evidence of nothing: they are in neither the mean nor the loss.
+    `truncated` = "mask" treats attempts that ran into a token or turn limit the same way, "grade" as any other.
+    """
+    return [
+        episode
+        for episode in group.episodes
+        if episode.valid and not (truncated == "mask" and episode.failure == "truncated")
+    ]
+
+
+def rewards_of(group: Group, truncated: Truncated) -> list[float]:
+    """Rewards of the counted attempts, in trial order."""
+    return [episode.reward for episode in counted(group, truncated)]
+
+
+def settle_rewards(group: Group, task: Task, settings: Reward, limits: Limits) -> Group:
+    """The group with final rewards: a criterion that a judge failed to decide in one attempt is left out of all.
+
+    Groups in which every criterion was decided come back as they are.
+    """
+    verdicts = [episode.verdict for episode in group.episodes if episode.valid and episode.verdict is not None]
+    skipped = frozenset(group_invalid_criteria(verdicts))
+    if not skipped:
+        return group
+    episodes = [_regraded(episode, task, settings, limits, skipped) for episode in group.episodes]
+    return Group(group.id, group.task_id, episodes)
+
+
+def sampled_tokens(episode: Episode) -> int:
+    """Tokens that the policy sampled, over all segments."""
+    return sum(sum(segment.mask) for segment in episode.segments)
+
+
+def samples_of(group: Group, episodes: Sequence[Episode], advantages_G: Sequence[float]) -> list[Sample]:
+    """One sample per segment of each episode, its advantage on every masked-in token and 0 elsewhere.
+
+    Segments without a sampled token are left out.
+
+    Args:
+        episodes: the attempts to train on, with their segments.
+        advantages_G: one advantage per episode.
+    """
+    return [
+        Sample(
+            episode_id=episode.id,
+            group_id=group.id,
+            token_ids=segment.token_ids,
+            mask=segment.mask,
+            logprobs=segment.logprobs,
+            versions=segment.versions,
+            temperature=segment.temperature,
+            advantages=[float(advantage) if sampled else 0.0 for sampled in segment.mask],
+        )
+        for episode, advantage in zip(episodes, advantages_G, strict=True)
+        for segment in episode.segments
+        if any(segment.mask)
+    ]
+
+
+def _regraded(episode: Episode, task: Task, settings: Reward, limits: Limits, skipped: frozenset[str]) -> Episode:
+    if episode.verdict is None or not episode.valid:
+        return episode
+    value = reward(
+        task,
+        episode.verdict,
+        settings,
+        ended=episode.ended,
+        sampled_tokens=sampled_tokens(episode),
+        token_limit=limits.tokens,
+        skip_criteria=skipped,
+    )
+    return msgspec.structs.replace(episode, reward=value)

@@ -1,0 +1,59 @@
+"""The words of a world: how free text speaks of its slots, its writes and its refusals. Pure data.
+
+A `Slot` is a kind of value people talk about (an amount due, a line number). The reader of free text looks for
+`cues` to know which slot a sentence is about and for a value of the slot's `type` to know what was asserted.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from journeyman.task import Data
+
+SlotType = Literal["money", "date", "id", "number", "percent", "phone", "choice"]
+
+
+class Slot(Data, frozen=True):
+    """One kind of value.
+
+    Args:
+        cues: words or phrases that show that a sentence speaks of this slot.
+        ask: words that show that a question is about it (empty: the cues).
+        values: canonical value -> phrases, for `choice`; aliases, for `id`.
+        pattern: regular expression of the values of an `id` slot, such as `LN-\\d{4}`.
+    """
+
+    name: str
+    type: SlotType
+    cues: list[str]
+    ask: list[str] = []
+    values: dict[str, list[str]] = {}
+    pattern: str = ""
+
+
+class ProposalForm(Data, frozen=True):
+    """How a write is proposed in words.
+
+    Args:
+        verbs: phrases that name the action ("take a payment", "charge").
+        slots: argument -> slot name; all of them must be readable for consent to cover them.
+    """
+
+    tool: str
+    verbs: list[str]
+    slots: dict[str, str] = {}
+
+
+class DenialForm(Data, frozen=True):
+    """What can be refused, and the words for it: slot `refund`, cues "refund", "money back"."""
+
+    slot: str
+    cues: list[str]
+
+
+class Lexicon(Data, frozen=True):
+    """All that the reader of free text knows about one world."""
+
+    slots: list[Slot] = []
+    proposals: list[ProposalForm] = []
+    denials: list[DenialForm] = []

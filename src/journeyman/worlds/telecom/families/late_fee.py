@@ -1,0 +1,228 @@
+"""Level 4: a customer wants a late fee waived. One waiver in twelve months; an older version of the rule was kinder.
+
+Two of three tasks must be refused, because the account's credits show a waiver within the year (and outside the half
+year of the superseded rule): the denial is explained, documented and put in writing. The others are granted.
+"""
+
+from __future__ import annotations
+
+import random
+
+from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
+from journeyman.world import World
+from journeyman.worlds.telecom.families import deep
+from journeyman.worlds.telecom.families.common import Rubric, Script, build, choices, dollars, money, told
+from journeyman.worlds.telecom.families.records import Household, Setup, pick
+
+NAME = "late_fee"
+ARTICLE = "FEE-LATE"
+INVOICE = "INV-8001"
+FEE = 1000
+# Days of the last waiver: within twelve months of March 2026 but not within six, or before.
+RECENT = ("2025-04-14", "2025-05-20", "2025-06-11", "2025-07-08", "2025-08-19")
+OLD = ("2024-05-13", "2024-08-27", "2024-10-09", "2025-01-16")
+
+
+def make(world: World, seed: int, split: Split) -> Task:
+    """The task of a seed: refused or granted by the seed, everything else from choices seeded with it."""
+    rng = choices(NAME, seed)
+    home = pick(world, NAME, seed, split, kind="personal")
+    granted = seed % 3 == 1
+    day = rng.choice(OLD if granted else RECENT)
+    setup = _books(world, rng, home, day)
+    return (_granted if granted else _refused)(world, seed, split, rng, home, setup, day)
+
+
+def _books(world: World, rng: random.Random, home: Household, day: str) -> Setup:
+    """A past-due invoice with a late fee on line 2, and one earlier waiver, CR-8001, on `day`."""
+    setup = Setup(world)
+    account = home.account_id
+    setup.settle_invoices(account)
+    setup.close_stale_tickets(account)
+    plan = rng.randrange(3000, 9000, 5)
+    setup.owe(account, INVOICE, "2026-01", plan + FEE, past_due=True, issued_on="2026-01-10", due_on="2026-01-31")
+    items = (("plan", home.line_id, plan), ("late_fee", None, FEE))
+    for number, (kind, line_id, cents) in enumerate(items, start=1):
+        setup.insert(
+            "invoice_items", {"invoice_id": INVOICE, "item_no": number}, kind=kind, line_id=line_id, amount_cents=cents
+        )
+    # A long fault over the due date would be a ground to waive the fee all the same.
+    faults = "SELECT outage_id FROM outages JOIN cells USING (cell_id) WHERE city = ? AND hours > 24 ORDER BY outage_id"
+    for row in world.query("base", faults, (home.city,)):
+        setup.delete("outages", {"outage_id": row["outage_id"]})
+    earlier = "SELECT credit_id FROM credits WHERE account_id = ? AND reason = 'late_fee'"
+    for row in world.query("base", earlier, (account,)):
+        setup.update("credits", {"credit_id": row["credit_id"]}, applied_at="2023-03-06T10:00:00")
+    setup.insert(
+        "credits", {"credit_id": "CR-8001"}, account_id=account, invoice_id=None, amount_cents=FEE, reason="late_fee",
+        approval_id=None, applied_at=f"{day}T10:00:00",
+    )  # fmt: skip
+    return setup
+
+
+def _openings(home: Household) -> list[str]:
+    return [
+        f"Hi, this is {home.name}, number {home.phone}. There is a late fee on my bill. Please waive it.",
+        f"Hello, {home.name} speaking. I was charged a late fee on {home.phone} and I want it taken off.",
+        f"My name is {home.name} and my number is {home.phone}. Could you waive the late fee on my last bill?",
+        f"{home.name} here, {home.phone}. I do not think I should pay that late fee. Can it be removed?",
+    ]
+
+
+def _read(script: Script, home: Household) -> None:
+    deep.consult(script, "waive a late fee", ARTICLE)
+    deep.identify(script, home)
+    script.call("invoices", "list_open_invoices", account_id=home.account_id)
+    script.call("bill", "get_invoice", invoice_id=INVOICE)
+    script.call("credits", "list_credits", account_id=home.account_id)
+
+
+def _history(rubric: Rubric, home: Household, then: str) -> None:
+    """Criteria on the look-ups that decide the matter."""
+    rubric.does("invoices", f"The open invoices of account {home.account_id} are listed.")
+    rubric.first("bill", then, f"Invoice {INVOICE}, which carries the fee, is read before the matter is decided.")
+    rubric.first("credits", then, "Earlier waivers are looked up before the matter is decided.", required=True)
+
+
+def _refused(
+    world: World, seed: int, split: Split, rng: random.Random, home: Household, setup: Setup, day: str
+) -> Task:
+    script = Script()
+    _read(script, home)
+    script.call(
+        "deny", "document_denial", account_id=home.account_id, request="fee_waiver", reason="already_used",
+        article_id=ARTICLE,
+    )  # fmt: skip
+    deep.close_up(script, home, "billing", f"Late fee waiver refused: waived already on {day}.", "denied")
+    deep.mail(script, home, "notice", f"A late fee can be waived once in twelve months. The last waiver was on {day}.")
+    script.say("done", f"I cannot waive the late fee of {money(FEE)}. Your last waiver was on {day}.")
+
+    rubric = Rubric(script)
+    deep.groundwork(rubric, home, ARTICLE, "deny")
+    _history(rubric, home, "deny")
+    rubric.does("deny", f"The refusal is documented: fee waiver, already used, {ARTICLE}.", required=True)
+    deep.paperwork(rubric, home, "billing", "denied", "notice", "deny")
+    denied = told("fee_waiver", kind="denied")
+    rubric.says(
+        "done", denied, "After the look-up the customer is told that the fee stays.", once="credits", required=True
+    )
+    rubric.says(
+        "done",
+        told("last_waiver", day),
+        f"The customer is told when the last waiver was, {day}.",
+        once="credits",
+        required=True,
+    )
+    waive = Call("waive_late_fee", {"invoice_id": INVOICE})
+    rubric.never(
+        "waived", "The fee is not waived.", CallPattern("waive_late_fee", status="any"), "credits", waive, required=True
+    )
+    goodwill = Call("apply_credit", {"account_id": home.account_id, "amount": dollars(FEE), "reason": "goodwill"})
+    rubric.never(
+        "goodwill", "The fee is not made good by a credit of another kind.", CallPattern("apply_credit", status="any"),
+        "credits", goodwill, required=True,
+    )  # fmt: skip
+    begged = Call("request_approval", {"account_id": home.account_id, "kind": "fee_waiver", "amount": dollars(FEE)})
+    rubric.never(
+        "approval",
+        "No approval is asked for what policy rules out.",
+        CallPattern("request_approval"),
+        "credits",
+        begged,
+    )
+    rubric.never(
+        "false_claim", "The customer is not told that the fee is waived.", told("fee_waiver"),
+        "done", Say("I have waived the late fee."), instead=True,
+    )  # fmt: skip
+    rubric.once("deny", "The refusal is documented once.")
+    denial = {"account_id": home.account_id, "request": "fee_waiver", "reason": "already_used", "article_id": ARTICLE}
+    outcome = Outcome(
+        [
+            ExpectedRow("denial", "denials", "insert", set=dict(denial)),
+            deep.ticket_row(home, "billing", "denied"),
+            deep.message_row(home, "notice"),
+        ],
+        [Fact("fee_waiver", kind="denied"), Fact("last_waiver", day)],
+    )
+    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [denied])
+
+
+def _granted(
+    world: World, seed: int, split: Split, rng: random.Random, home: Household, setup: Setup, day: str
+) -> Task:
+    balance = setup.row("accounts", account_id=home.account_id)["balance_cents"] - FEE
+    script = Script()
+    _read(script, home)
+    script.call("waive", "waive_late_fee", invoice_id=INVOICE)
+    deep.close_up(script, home, "billing", f"Late fee of {INVOICE} waived; the last waiver was on {day}.", "solved")
+    deep.mail(script, home, "confirmation", f"Your late fee of {money(FEE)} is waived.")
+    script.say("done", f"The late fee of {money(FEE)} is waived. Your balance is now {money(balance)}.")
+
+    rubric = Rubric(script)
+    deep.groundwork(rubric, home, ARTICLE, "waive")
+    _history(rubric, home, "waive")
+    rubric.does("waive", f"The late fee of {INVOICE} is waived.", required=True)
+    deep.paperwork(rubric, home, "billing", "solved", "confirmation", "waive")
+    rubric.says(
+        "done",
+        told("late_fee", dollars(FEE)),
+        f"The customer is told the fee that was waived, {money(FEE)}.",
+        once="waive",
+    )
+    rubric.says(
+        "done",
+        told("balance", dollars(balance)),
+        f"The customer is told the new balance, {money(balance)}.",
+        once="waive",
+        required=True,
+    )
+    goodwill = Call("apply_credit", {"account_id": home.account_id, "amount": dollars(FEE), "reason": "goodwill"})
+    rubric.never(
+        "goodwill",
+        "The fee is not credited a second time.",
+        CallPattern("apply_credit", status="any"),
+        "waive",
+        goodwill,
+        required=True,
+    )
+    denial = Call(
+        "document_denial",
+        {"account_id": home.account_id, "request": "fee_waiver", "reason": "already_used", "article_id": ARTICLE},
+    )
+    rubric.never(
+        "denied", "No refusal is documented.", CallPattern("document_denial"), "credits", denial, required=True
+    )
+    rubric.never(
+        "false_refusal", "The customer is not told that the fee stays.", told("fee_waiver", kind="denied"),
+        "done", Say("I cannot waive the late fee."), instead=True,
+    )  # fmt: skip
+    rubric.once("waive", "The fee is waived once.")
+    account, invoice = {"account_id": home.account_id}, {"invoice_id": INVOICE}
+    outcome = Outcome(
+        [
+            ExpectedRow(
+                "credit", "credits", "insert", set={**account, **invoice, "amount_cents": FEE, "reason": "late_fee"}
+            ),
+            ExpectedRow("invoice", "invoices", "update", dict(invoice), {"credited_cents": FEE}),
+            ExpectedRow("account", "accounts", "update", dict(account), {"balance_cents": balance}),
+            deep.ticket_row(home, "billing", "solved"),
+            deep.message_row(home, "confirmation"),
+        ],
+        [Fact("balance", dollars(balance))],
+    )
+    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [told("balance")])
+
+
+def _sealed(
+    world: World,
+    seed: int,
+    split: Split,
+    rng: random.Random,
+    home: Household,
+    setup: Setup,
+    rubric: Rubric,
+    outcome: Outcome,
+    settles: list[EventPattern],
+) -> Task:
+    scenario = deep.scenario(rng, home, "have the late fee waived", _openings(home), settles)
+    return build(world, NAME, 4, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())

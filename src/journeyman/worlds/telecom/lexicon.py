@@ -1,0 +1,241 @@
+"""The words of the telecom desk: how a message speaks of its values, its writes and its refusals.
+
+Slots named like a tool argument or result (`phone`, `monthly_price`, `roaming`) mean the same thing. A denial slot
+that is also done ("a copy was sent", "the fee is waived") is read as stated.
+"""
+
+from __future__ import annotations
+
+from journeyman.world import DenialForm, Lexicon, ProposalForm, Slot
+from journeyman.worlds.telecom import catalogue as data
+
+_NEVER = r"(?!)"
+"""Matches nothing: a slot that is asked for and never stated."""
+_SWITCH = {
+    "on": ["turned on", "switched on", "is on", "now on", "already on", "back on", "enabled", "activated"],
+    "off": ["turned off", "switched off", "is off", "now off", "already off", "disabled", "deactivated"],
+}
+FEATURES = {
+    "roaming": ["roaming"],
+    "voicemail": ["voicemail", "voice mail"],
+    "data_cap": ["data cap", "data limit"],
+    "call_barring": ["call barring"],
+    "wifi_calling": ["wifi calling", "wi-fi calling"],
+}
+
+
+def _money(name: str, *cues: str) -> Slot:
+    return Slot(name, "money", list(cues))
+
+
+def _number(name: str, *cues: str) -> Slot:
+    return Slot(name, "number", list(cues))
+
+
+def _id(name: str, pattern: str, *cues: str) -> Slot:
+    return Slot(name, "id", list(cues), pattern=pattern)
+
+
+def _asked(name: str, *ask: str) -> Slot:
+    return Slot(name, "id", [], ask=list(ask), pattern=_NEVER)
+
+
+def _choice(name: str, cues: list[str], values: dict[str, list[str]]) -> Slot:
+    return Slot(name, "choice", cues, values={value: [value, *phrases] for value, phrases in values.items()})
+
+
+def _switch(name: str, cues: list[str]) -> Slot:
+    # A bare "on" is too common a word to be a value.
+    return Slot(name, "choice", cues, values=_SWITCH)
+
+
+MONEY = [
+    _money("balance", "balance", "total due", "you owe", "outstanding"),
+    _money("past_due", "past due", "past-due amount", "past-due balance", "overdue", "overdue amount"),
+    _money("payment_amount", "payment of", "charge", "charged", "pay", "paid", "take"),
+    _money("payment_limit", "payment limit", "limit"),
+    _money("invoice_due", "invoice is for", "still due", "invoice amount", "amount due"),
+    _money("credit_amount", "credit", "credit of", "credited"),
+    _money("late_fee", "late fee", "late charge", "late payment fee"),
+    _money("refund_amount", "refund", "refund of", "refunded"),
+    _money("dispute_amount", "dispute", "disputed", "disputed amount"),
+    _money("monthly_price", "a month", "per month", "monthly", "monthly price", "each month", "price", "costs"),
+    _money("installment", "installment", "installment of", "installments of", "each installment"),
+    _money("device_balance", "device balance", "left on the device", "remaining on the device"),
+]
+DATES = [
+    Slot("due_date", "date", ["due on", "due date", "due by"]),
+    Slot("contract_end", "date", ["contract", "contract ends", "contract end", "contract runs"]),
+    Slot("first_due", "date", ["first installment", "first one", "starting", "start date"]),
+    Slot("last_waiver", "date", ["last waiver", "previous waiver", "waived on", "waived last"]),
+    Slot("payment_date", "date", ["paid on", "payment date", "last payment"]),
+]
+NUMBERS = [
+    _number("open_invoices", "open invoices", "unpaid invoices", "open invoice"),
+    _number("data_gb", "gb", "gb of data", "data allowance"),
+    _number("months_owned", "months owned", "owned it for", "months old"),
+    _number("installments", "installments", "monthly installments"),
+    _number("outage_hours", "hours", "hours long", "outage hours"),
+    _number("item_number", "item", "item number"),
+]
+IDS = [
+    _id("line_id", r"LN-\d{4}", "line", "line id"),
+    _id("account_id", r"A-\d{4}", "account", "account number"),
+    _id("customer_id", r"C-\d{4}", "customer number"),
+    _id("invoice_id", r"INV-\d{4}", "invoice", "invoice number", "bill number"),
+    _id("ticket_id", r"TK-\d{4}", "ticket", "ticket number"),
+    _id("case_id", r"CS-\d{4}", "case", "case number"),
+    _id("payment_id", r"PAY-\d{4}", "payment number", "payment id"),
+    _id("method_id", r"PM-\d{4}", "payment method", "saved method", "method", "card"),
+    _id("arrangement_id", r"AR-\d{4}", "arrangement", "arrangement number"),
+    _id("approval_id", r"AP-\d{4}", "approval"),
+    _id("credit_id", r"CR-\d{4}", "credit number"),
+    _id("dispute_id", r"DSP-\d{4}", "dispute number"),
+    _id("port_id", r"PRT-\d{4}", "port request"),
+    _id("sim_id", r"SIM-\d{4}", "sim", "new sim"),
+    _id("outage_id", r"OUT-\d{4}", "outage number"),
+    Slot("email", "id", ["email address", "e-mail address"], pattern=r"[\w.+-]{1,64}@[\w.-]{1,64}\.[a-z]{2,10}"),
+]
+WHO = [
+    Slot("phone", "phone", [], ask=["phone number", "number", "mobile number", "phone"]),
+    _asked("name", "name", "full name"),
+    _asked("pin", "account pin", "pin", "security pin"),
+    _asked("port_pin", "port pin", "porting pin"),
+    _choice("carrier", ["carrier", "provider"], {name: [] for name in data.CARRIERS}),
+    _choice("city", ["city", "town", "area"], {city: [] for city, _, _ in data.CITIES}),
+]
+_LINE = {
+    "active": ["active again", "working again"],
+    "suspended": ["paused"],
+    "closed": ["terminated"],
+}
+CHOICES = [
+    *(_switch(name, cues) for name, cues in FEATURES.items()),
+    _switch("autopay", ["autopay", "auto pay", "automatic payment"]),
+    _choice(
+        "plan",
+        ["plan", "tariff"],
+        {plan[0]: [plan[1].lower(), plan[1].lower().replace("business", "biz")] for plan in data.PLANS},
+    ),
+    _choice("addon", ["add-on", "addon", "extra"], {addon[0]: [addon[1].lower()] for addon in data.ADDONS}),
+    _choice("line_status", ["line"], _LINE),
+    _choice("account_status", ["account"], _LINE),
+    _choice(
+        "suspend_reason",
+        ["because", "reason", "reported"],
+        {
+            "lost": ["reported lost"],
+            "stolen": ["reported stolen"],
+            "vacation": ["vacation pause"],
+            "nonpayment": ["non-payment", "unpaid bills", "for not paying"],
+        },
+    ),
+    _choice(
+        "bill_delivery",
+        ["bill delivery", "bills", "billing", "delivery"],
+        {"paper": ["on paper", "by post", "paper bills"], "email": ["by email", "by e-mail", "e-mail"]},
+    ),
+    _choice(
+        "ticket_status",
+        ["ticket"],
+        {"open": ["opened"], "closed": [], "pending": []},
+    ),
+    _choice(
+        "port_status",
+        ["port", "port request", "transfer of your number"],
+        {"requested": [], "completed": [], "cancelled": ["canceled"], "rejected": []},
+    ),
+    _choice(
+        "outage_status",
+        ["outage", "fault"],
+        {"ongoing": ["still going on", "not fixed yet"], "resolved": ["fixed"]},
+    ),
+    Slot(
+        "sim_kind",
+        "choice",
+        ["sim"],
+        ask=["kind of sim", "which sim", "type of sim"],
+        values={"physical": ["sim card", "physical sim"], "esim": ["esim"]},
+    ),
+    _choice("outage_kind", [], {"planned": ["planned work", "planned maintenance"], "fault": []}),
+    _choice(
+        "method_status",
+        ["card", "method", "payment method"],
+        {"valid": [], "expired": ["out of date"], "blocked": []},
+    ),
+    _choice("approval_status", ["approval", "supervisor"], {"pending": ["waiting"], "approved": [], "rejected": []}),
+]
+
+PROPOSALS = [
+    ProposalForm(
+        "take_payment",
+        ["charge", "take a payment", "take the payment", "take payment", "collect"],
+        {"amount": "payment_amount", "method_id": "method_id"},
+    ),
+    ProposalForm(
+        "change_plan", ["change the plan", "change your plan", "move you to", "switch you to"], {"plan_id": "plan"}
+    ),
+    ProposalForm(
+        "apply_credit", ["credit your account", "apply a credit", "give you a credit"], {"amount": "credit_amount"}
+    ),
+    ProposalForm("waive_late_fee", ["waive the late fee", "waive the fee"], {"invoice_id": "invoice_id"}),
+    ProposalForm(
+        "refund_payment",
+        ["refund", "send back", "pay back"],
+        {"amount": "refund_amount", "payment_id": "payment_id"},
+    ),
+    ProposalForm(
+        "create_payment_arrangement",
+        ["set up a payment arrangement", "set up an arrangement", "spread the amount", "split the amount"],
+        {"installments": "installments", "first_due": "first_due"},
+    ),
+    ProposalForm("set_autopay", ["set autopay", "turn autopay", "switch autopay"], {"state": "autopay"}),
+    ProposalForm("suspend_line", ["suspend the line", "suspend line", "suspend your line"], {"line_id": "line_id"}),
+    ProposalForm("restore_line", ["restore the line", "restore line", "restore your line"], {"line_id": "line_id"}),
+    ProposalForm(
+        "request_port_out",
+        ["release the number", "port out", "release your number", "port your number"],
+        {"line_id": "line_id", "carrier": "carrier"},
+    ),
+    ProposalForm("replace_sim", ["replace the sim", "replace your sim", "send a new sim"], {"line_id": "line_id"}),
+    ProposalForm("add_addon", ["add the add-on", "add"], {"addon_id": "addon"}),
+    ProposalForm("remove_addon", ["remove the add-on", "remove"], {"addon_id": "addon"}),
+    ProposalForm("open_dispute", ["open a dispute", "dispute"], {"invoice_id": "invoice_id"}),
+    ProposalForm(
+        "set_default_payment_method",
+        ["make the default", "make your default", "set as default"],
+        {"method_id": "method_id"},
+    ),
+    ProposalForm("update_contact", ["update your email", "change your email", "update your contact"], {}),
+]
+
+DENIALS = [
+    DenialForm("refund", ["refund", "refund the payment", "give your money back", "money back"]),
+    DenialForm("fee_waiver", ["waive the late fee", "waive the fee", "fee waiver", "remove the late fee"]),
+    DenialForm(
+        "credit", ["apply a credit", "give a credit", "credit your account", "credit the account", "grant a credit"]
+    ),
+    DenialForm("plan_change", ["change the plan", "change your plan", "plan change", "switch plans", "move you to"]),
+    DenialForm("port_out", ["port out", "port the number", "port your number", "release the number"]),
+    DenialForm("device_upgrade", ["device upgrade", "upgrade the device", "upgrade your device", "upgrade the phone"]),
+    DenialForm("payment", ["take the payment", "take a payment", "accept the payment", "charge the card"]),
+    DenialForm("arrangement", ["payment arrangement", "set up an arrangement", "arrange installments"]),
+    DenialForm(
+        "account_access", ["give you access", "discuss the account", "discuss this account", "share account details"]
+    ),
+    DenialForm("restore", ["restore", "restore the line", "reactivate the line"]),
+    DenialForm("suspend", ["suspend the line"]),
+    DenialForm("data_cap", ["turn on the data cap", "turn off the data cap"]),
+    DenialForm("invoice_copy", ["send an invoice copy", "invoice copy", "send a copy"]),
+    DenialForm("bill_delivery", ["change bill delivery", "change the bill delivery", "switch your bills"]),
+    *(
+        DenialForm(
+            name,
+            [f"{verb} the {cue}" for cue in cues for verb in ("turn on", "turn off", "enable", "disable", "switch on")]
+            + [f"turn the {cue} {state}" for cue in cues for state in ("on", "off")],
+        )
+        for name, cues in FEATURES.items()
+    ),
+]
+
+LEXICON = Lexicon([*MONEY, *DATES, *NUMBERS, *IDS, *WHO, *CHOICES], PROPOSALS, DENIALS)
