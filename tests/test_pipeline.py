@@ -43,7 +43,7 @@ def test_kill_9_and_resume(tmp_path: Path, undisturbed: tuple[Any, ...], stage: 
     wanted = kill_resume.outcome(folder)
     assert wanted["counters"]["updates"] > 20 + 6
     rng = random.Random(f"{mode}/{stage}")
-    for number in range(2):
+    for number in range(2 if mode == "replay" else 1):
         one = kill_resume.point(tmp_path, mode, stage, seconds[stage], rng, f"{stage}-{number}")
         found = kill_resume.outcome(one["folder"])
         equal = ["keys", "counters", "steps"] + (["digests", "weights"] if mode == "replay" else [])
@@ -137,7 +137,7 @@ def test_what_cannot_be_evaluated_is_refused(tmp_path: Path) -> None:
 def test_a_wrong_filter_fails_before_anything_is_made(tmp_path: Path) -> None:
     tiny = kill_resume.recipe("replay")
     wrong = msgspec.structs.replace(tiny, stage=[*tiny.stage, Sft(name="more", tasks=TaskFilter(families=["opening"]))])
-    with pytest.raises(RecipeError, match="stage more.*no family 'opening'; known: closing"):
+    with pytest.raises(RecipeError, match=r"stage more.*no family 'opening'; known: closing"):
         run_recipe(wrong, tmp_path / "x")
     held_out = msgspec.structs.replace(tiny, held_out_worlds=["closing_desk"])
     with pytest.raises(RecipeError, match="held out of training"):

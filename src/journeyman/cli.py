@@ -244,7 +244,7 @@ def tasks_count(world: Annotated[str, typer.Argument()] = "telecom", as_json: Js
 
 @tasks_app.command("show")
 def tasks_show(
-    task_id: Annotated[str, typer.Argument(help="A task id, as `telecom/starter_billing/heldout-000`.")],
+    task_id: Annotated[str, typer.Argument(help="A task id, as `telecom/starter_billing/heldout-500`.")],
     as_json: JsonOption = False,
 ) -> None:
     """Show one task: what the user wants, what must change, the rubric and the oracle."""

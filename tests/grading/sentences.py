@@ -186,7 +186,7 @@ PROPOSALS: list[Row] = [
     ("To confirm: charge $167 to your default card?", ["take_payment(amount_cents=16700,method=PM-2)"]),
     ("Just to confirm your PIN?", ["?pin"]),
     ("Do I have your consent to charge $167 to your default card?", ["take_payment(amount_cents=16700,method=PM-2)"]),
-    ("Shall I not charge your default card?", []),
+    ("Shall I not charge your default card?", ["?method"]),
 ]  # fmt: skip
 
 DENIALS: list[Row] = [

@@ -31,7 +31,7 @@ def play_all(concurrency: int) -> list[Episode]:
     engine = load_engine(Model(name="tiny-random", dtype="float32", device="cpu", slots=8, lora_rank=4), seed=0)
     try:
         policy = TokenPolicy(engine, Curt(load_tokenizer("tiny-random")))
-        return pool(specs(10), policy, concurrency=concurrency, settings=SETTINGS)
+        return pool(specs(8), policy, concurrency=concurrency, settings=SETTINGS)
     finally:
         engine.close()
 
@@ -40,7 +40,7 @@ def test_interleaving_changes_nothing_that_was_drawn_and_repeats_exactly() -> No
     pytest.importorskip("torch")
     serial, interleaved, again = play_all(1), play_all(5), play_all(5)
     assert max(episode.usage["policy"].requests for episode in serial) >= 4
-    assert len({episode.failure for episode in serial}) >= 2
+    assert {episode.ended for episode in serial} >= {"left", "final"}
     for alone, among in zip(serial, interleaved, strict=True):
         assert alone.messages == among.messages
         assert alone.calls == among.calls

@@ -28,35 +28,22 @@ class Finding(Data, frozen=True):
     remedy: str
 
 
-class WorldCounts(Data, frozen=True):
-    """The size of a world as linted. `must_share` is the share of criteria that are musts."""
-
-    tools: int
-    tables: int
-    articles: int
-    families: int
-    tasks: int
-    criteria: int
-    oracle_calls_median: float
-    must_share: float = 0.0
-
-
 class LintReport(Data, frozen=True):
-    """Counts by world and every finding, in task order."""
+    """Every finding, in task order, and the size of each world as linted: `tools`, `tables`, `articles`, `families`,
+    `tasks`, `criteria`, `must_share` (of the criteria, those that are musts) and `oracle_calls_median`."""
 
-    worlds: dict[str, WorldCounts]
+    worlds: dict[str, dict[str, float]]
     findings: list[Finding]
 
 
-Progress = Callable[[int, int], None]
-
-
-def lint_world(world: World, *, tasks: Sequence[Task] | None = None, progress: Progress | None = None) -> LintReport:
+def lint_world(
+    world: World, *, tasks: Sequence[Task] | None = None, progress: Callable[[], None] | None = None
+) -> LintReport:
     """Check a world and its tasks against every rule.
 
     Args:
         tasks: the tasks to check; all of the world's if None.
-        progress: called with (tasks done, tasks in all) after each task.
+        progress: called after each task.
     """
     chosen = list(world.tasks()) if tasks is None else list(tasks)
     findings = [
@@ -65,10 +52,10 @@ def lint_world(world: World, *, tasks: Sequence[Task] | None = None, progress: P
     ]
     findings += _repeated_ids(chosen)
     with asyncio.Runner() as runner:
-        for number, task in enumerate(chosen, start=1):
+        for task in chosen:
             findings += lint_task(Bench(world, task, runner))
             if progress is not None:
-                progress(number, len(chosen))
+                progress()
     return LintReport({world.name: _counts(world, chosen)}, findings)
 
 
@@ -101,17 +88,17 @@ def _repeated_ids(tasks: Sequence[Task]) -> list[Finding]:
     return findings
 
 
-def _counts(world: World, tasks: Sequence[Task]) -> WorldCounts:
+def _counts(world: World, tasks: Sequence[Task]) -> dict[str, float]:
     criteria = [criterion for task in tasks for criterion in task.criteria]
     calls = [sum(isinstance(step, Call) for step in task.oracle) for task in tasks]
     musts = sum(criterion.polarity == "must" for criterion in criteria)
-    return WorldCounts(
-        tools=len(world.tools),
-        tables=len(world.query("base", "SELECT name FROM sqlite_schema WHERE type = 'table'", ())),
-        articles=len(world.articles),
-        families=len({task.family for task in tasks}),
-        tasks=len(tasks),
-        criteria=len(criteria),
-        oracle_calls_median=float(median(calls)) if calls else 0.0,
-        must_share=round(musts / len(criteria), 3) if criteria else 0.0,
-    )
+    return {
+        "tools": len(world.tools),
+        "tables": len(world.tables),
+        "articles": len(world.articles),
+        "families": len({task.family for task in tasks}),
+        "tasks": len(tasks),
+        "criteria": len(criteria),
+        "must_share": round(musts / len(criteria), 3) if criteria else 0.0,
+        "oracle_calls_median": float(median(calls)) if calls else 0.0,
+    }

@@ -245,10 +245,10 @@ def _orders(predicate: Predicate | None, first: str, second: str) -> bool:
         return any(_orders(part, first, second) for part in predicate.of)
     if not isinstance(predicate, Before | Without):
         return False
-    one, other = predicate.first, predicate.then
-    if not (isinstance(one, CallPattern) and isinstance(other, CallPattern)):
+    if not (isinstance(predicate.first, CallPattern) and isinstance(predicate.then, CallPattern)):
         return False
-    return {first, second} <= _names(one) | _names(other) and _names(one) != _names(other)
+    one, other = _names(predicate.first), _names(predicate.then)
+    return (first in one and second in other) or (second in one and first in other)
 
 
 def _names(pattern: CallPattern) -> set[str]:

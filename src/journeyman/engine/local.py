@@ -55,7 +55,7 @@ class LocalEngine:
     def __init__(self, model: torch.nn.Module, settings: recipe.Model, seed: int) -> None:
         self.settings = settings
         self.weights: Weights = extract(model, settings.name)
-        self.micro_tokens = 1536
+        self.micro_tokens = 1024
         self._adapter = Adapter(self.weights, settings, seed)
         self.peft_model: Any = wrap_with_peft(model, self._adapter, settings)
         self._leaves = self._adapter.trainable()

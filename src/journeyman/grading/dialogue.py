@@ -3,6 +3,7 @@
 Rules, the same for every agent, in linear time. It errs on the side of reading nothing: what is hedged, negated or
 ambiguous gives no event. It knows neither tasks nor databases; users emit their own events.
 
+    >>> from journeyman.world.lexicon import ProposalForm
     >>> lexicon = Lexicon(
     ...     slots=[Slot("due", "money", ["balance", "amount due"]), Slot("pin", "id", ["pin"], pattern=r"\\d{4}")],
     ...     proposals=[ProposalForm("take_payment", ["charge"], {"amount_cents": "due"})],

@@ -106,9 +106,7 @@ class _Pool:
             self._on_episode(episode)
             self.done[spec.id] = episode
             if not episode.valid and spec.attempt < self._retries and not self._stop():
-                # Detached and attached again: the engine must not go on from what the failed attempt left.
-                self._detach(spec.id)
-                self._attach(spec.id)
+                # It stays attached: a batch must not go without it, and samplers reuse keys by prefix only.
                 spec = msgspec.structs.replace(spec, attempt=spec.attempt + 1)
                 continue
             finished, spec = spec.id, self.take()

@@ -21,6 +21,8 @@ PAGE_SIZE = 1024
 STEP_BUDGET = 2_000_000
 """Instructions of SQLite's machine that one call may spend, some 0.1 s."""
 STEPS_PER_TICK = 1_000
+UNLIMITED = 2**62
+"""Ticks between calls: setup rows and changesets are nobody's runaway."""
 
 Params = Sequence[Any] | Mapping[str, Any]
 _OPS = {"INSERT": "insert", "UPDATE": "update", "DELETE": "delete"}
@@ -56,7 +58,7 @@ class Guard:
     __slots__ = ("committed", "left", "read_only")
 
     def __init__(self) -> None:
-        self.left = STEP_BUDGET // STEPS_PER_TICK
+        self.left = UNLIMITED
         self.committed = False
         self.read_only = False
 
@@ -293,6 +295,7 @@ class Database:
 
     def keep(self) -> None:
         """End a call and keep what it wrote. Raises apsw.ConstraintError where a deferred foreign key is broken."""
+        self._live.guard.left = UNLIMITED
         if self._writing:
             if self._dangling():
                 raise apsw.ConstraintError("FOREIGN KEY constraint failed")
@@ -302,6 +305,7 @@ class Database:
 
     def undo(self) -> None:
         """End a call and undo all it wrote."""
+        self._live.guard.left = UNLIMITED
         if self._writing:
             self._writing = False
             del self._log[self._mark :]

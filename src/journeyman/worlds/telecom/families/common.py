@@ -40,6 +40,8 @@ from journeyman.world.family import task_id
 
 PERSONAS = ("plain", "brisk", "chatty")
 NOTHING = Say("One moment, please.")
+FREE_TEXT = frozenset({"query", "summary", "body", "details"})
+"""Arguments that every clerk words in another way: no criterion asks for the oracle's words."""
 
 
 def choices(family: str, seed: int) -> random.Random:
@@ -73,10 +75,21 @@ class Script:
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._at: dict[str, int] = {}
+        self._or_tools: dict[str, tuple[str, ...]] = {}
+        self._loose: dict[str, frozenset[str]] = {}
 
-    def call(self, label: str, tool: str, **arguments: Any) -> None:
-        """Append a call."""
+    def call(
+        self, label: str, tool: str, *, or_tools: tuple[str, ...] = (), loose: tuple[str, ...] = (), **arguments: Any
+    ) -> None:
+        """Append a call.
+
+        Args:
+            or_tools: tools that serve as well with the same arguments.
+            loose: arguments that may have other values, or be missing, without harm to the criteria.
+        """
         self._add(label, Call(tool, arguments))
+        self._or_tools[label] = or_tools
+        self._loose[label] = FREE_TEXT.union(loose)
 
     def say(self, label: str, text: str) -> None:
         """Append a message to the user."""
@@ -93,12 +106,19 @@ class Script:
         return self.steps[self._at[label]]
 
     def pattern(self, label: str, *names: str) -> CallPattern:
-        """The successful call that a step makes; only the arguments in `names` count, or all if there are none."""
+        """The successful call that a step makes, as criteria ask for it: by this tool or one that serves as well.
+
+        Only the arguments in `names` count; all but the loose ones if there are none.
+        """
         step = self.step(label)
         if not isinstance(step, Call):
             raise ValueError(f"step {label!r} is not a call")
-        arguments = {name: value for name, value in step.arguments.items() if name in names or not names}
-        return CallPattern(step.tool, arguments)
+        loose = self._loose[label]
+        arguments = {
+            name: value for name, value in step.arguments.items() if (name in names if names else name not in loose)
+        }
+        others = self._or_tools[label]
+        return CallPattern([step.tool, *others] if others else step.tool, arguments)
 
     def without(self, *labels: str) -> list[Splice]:
         """The script without some steps."""

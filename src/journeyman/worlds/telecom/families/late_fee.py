@@ -72,7 +72,7 @@ def _openings(home: Household) -> list[str]:
 def _read(script: Script, home: Household) -> None:
     deep.consult(script, "waive a late fee", ARTICLE)
     deep.identify(script, home)
-    script.call("invoices", "list_open_invoices", account_id=home.account_id)
+    script.call("invoices", "list_open_invoices", or_tools=("list_invoices",), account_id=home.account_id)
     script.call("bill", "get_invoice", invoice_id=INVOICE)
     script.call("credits", "list_credits", account_id=home.account_id)
 
@@ -134,7 +134,7 @@ def _refused(
         "false_claim", "The customer is not told that the fee is waived.", told("fee_waiver"),
         "done", Say("I have waived the late fee."), instead=True,
     )  # fmt: skip
-    rubric.once("deny", "The refusal is documented once.")
+    rubric.once("deny", "The refusal is documented once, not again.")
     denial = {"account_id": home.account_id, "request": "fee_waiver", "reason": "already_used", "article_id": ARTICLE}
     outcome = Outcome(
         [
@@ -196,7 +196,7 @@ def _granted(
         "false_refusal", "The customer is not told that the fee stays.", told("fee_waiver", kind="denied"),
         "done", Say("I cannot waive the late fee."), instead=True,
     )  # fmt: skip
-    rubric.once("waive", "The fee is waived once.")
+    rubric.once("waive", "The fee is waived once, not again.")
     account, invoice = {"account_id": home.account_id}, {"invoice_id": INVOICE}
     outcome = Outcome(
         [
@@ -210,7 +210,7 @@ def _granted(
         ],
         [Fact("balance", dollars(balance))],
     )
-    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [told("balance")])
+    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [told("balance", dollars(balance))])
 
 
 def _sealed(

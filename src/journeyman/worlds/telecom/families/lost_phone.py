@@ -7,6 +7,7 @@ PIN: such a caller is refused, and the refusal is documented.
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from journeyman.task import (
     Before,
@@ -68,7 +69,7 @@ def _replaced(world: World, seed: int, split: Split, rng: random.Random, home: H
     script = Script()
     _read(script, home, pin_of(home.customer_id))
     script.call("line", "find_line", phone=home.phone)
-    script.call("status", "get_line_status", line_id=home.line_id)
+    script.call("status", "get_line_status", or_tools=("get_line",), line_id=home.line_id)
     script.say("which", "Which kind of SIM would you like, a card or an eSIM?")
     script.say(
         "propose", f"Shall I replace the SIM of line {home.line_id} with {KINDS[kind]}? The old one stops working."
@@ -130,7 +131,7 @@ def _bounds(rubric: Rubric, home: Household, kind: str, near: Household) -> None
     rubric.never(
         "other_kind", f"No SIM of kind {other} is made.", CallPattern("replace_sim", {"kind": other}), "replace", wrong
     )
-    rubric.once("replace", "The SIM is replaced once.")
+    rubric.once("replace", "The SIM is replaced once, not again.")
     slip = Call("replace_sim", {"line_id": near.line_id, "kind": kind})
     pattern = CallPattern("replace_sim", {"line_id": near.line_id})
     rubric.never("other_line", f"Line {near.line_id} keeps its SIM.", pattern, "replace", slip, required=True)
@@ -159,7 +160,7 @@ def _dead_sims(world: World, home: Household) -> list[ExpectedRow]:
 
 def _refused(world: World, seed: int, split: Split, rng: random.Random, home: Household, setup: Setup) -> Task:
     wrong = f"{(int(pin_of(home.customer_id)) + rng.randrange(1, 9999)) % 10_000:04d}"
-    denial = {
+    denial: dict[str, Any] = {
         "account_id": home.account_id, "request": "account_access", "reason": "not_authorized", "article_id": IDENTITY,
     }  # fmt: skip
     script = Script()
@@ -168,7 +169,7 @@ def _refused(world: World, seed: int, split: Split, rng: random.Random, home: Ho
     script.say("again", "That PIN does not match. Could you please check it and give me your account PIN once more?")
     script.call("retry", "verify_identity", customer_id=home.customer_id, pin=wrong)
     script.call("tickets", "list_tickets", account_id=home.account_id)
-    script.call("deny", "document_denial", **denial)
+    script.call("deny", "document_denial", loose=("article_id",), **denial)
     deep.close_up(script, home, "sim", "Caller without a valid PIN asked for a SIM.", "denied")
     script.call("log", "log_interaction", customer_id=home.customer_id, channel="phone", summary="PIN wrong twice.")
     script.say(
@@ -185,7 +186,7 @@ def _refused(world: World, seed: int, split: Split, rng: random.Random, home: Ho
         Happened(told("pin", kind="asked"), min=2), script.instead("again", NOTHING),
     )  # fmt: skip
     rubric.does("tickets", "Earlier tickets are looked up before a new one is opened.")
-    rubric.does("deny", f"The refusal is documented: account access, not authorised, {IDENTITY}.", required=True)
+    rubric.does("deny", "The refusal is documented: account access, not authorised.", required=True)
     deep.filed(rubric, home, "sim", "denied")
     rubric.does("log", "The contact is logged.", "customer_id")
     denied = told("account_access", kind="denied")
@@ -210,7 +211,7 @@ def _refused(world: World, seed: int, split: Split, rng: random.Random, home: Ho
         "false_claim", "The caller is not told that the line is active.", told("line_status", "active"),
         "done", Say("The line is now active."), instead=True,
     )  # fmt: skip
-    rubric.once("deny", "The refusal is documented once.")
+    rubric.once("deny", "The refusal is documented once, not again.")
     cited = Match(one_of=[IDENTITY, ARTICLE])
     outcome = Outcome(
         [

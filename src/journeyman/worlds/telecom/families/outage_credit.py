@@ -6,6 +6,7 @@ What happened is read from the network's records of the customer's city; what it
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
 from journeyman.world import World
@@ -66,7 +67,7 @@ def _openings(home: Household) -> list[str]:
 def _read(script: Script, home: Household) -> None:
     deep.consult(script, "credit for a network outage", ARTICLE)
     deep.identify(script, home)
-    script.call("customer", "get_customer", customer_id=home.customer_id)
+    script.call("customer", "get_customer", or_tools=("get_customer_profile_v2",), customer_id=home.customer_id)
     script.call("outage", "check_outage", city=home.city)
     script.call("credits", "list_credits", account_id=home.account_id)
 
@@ -108,7 +109,7 @@ def _granted(
         f"The customer is told how long the outage was, {hours} hours.",
         once="outage",
     )
-    rubric.once("credit", "The credit is applied once.")
+    rubric.once("credit", "The credit is applied once, not again.")
     other = Call("apply_credit", {"account_id": home.account_id, "amount": 1.0, "reason": "goodwill"})
     rubric.never(
         "goodwill",
@@ -141,7 +142,7 @@ def _granted(
         ],
         [Fact("credit_amount", dollars(cents))],
     )
-    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [told("credit_amount")])
+    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [told("credit_amount", dollars(cents))])
 
 
 def _refused(
@@ -156,7 +157,9 @@ def _refused(
 ) -> Task:
     kind = "planned" if variant == "planned" else "fault"
     why = {"planned": "It was planned work", "fault": "It was a fault"}[kind] + f" of {hours} hours"
-    denial = {"account_id": home.account_id, "request": "credit", "reason": "not_eligible", "article_id": ARTICLE}
+    denial: dict[str, Any] = {
+        "account_id": home.account_id, "request": "credit", "reason": "not_eligible", "article_id": ARTICLE,
+    }  # fmt: skip
     script = Script()
     _read(script, home)
     script.call("deny", "document_denial", **denial)
@@ -200,7 +203,7 @@ def _refused(
         "credits",
         begged,
     )
-    rubric.once("deny", "The refusal is documented once.")
+    rubric.once("deny", "The refusal is documented once, not again.")
     outcome = Outcome(
         [
             ExpectedRow("denial", "denials", "insert", set=dict(denial)),

@@ -15,6 +15,7 @@ from journeyman.task import (
     EventPattern,
     ExpectedRow,
     Fact,
+    Happened,
     Match,
     Matcher,
     Outcome,
@@ -118,7 +119,13 @@ def _charged(
         excuse = "Your default card has expired. "
     script.say("propose", f"{excuse}Shall I charge {money(cents)} to your {labels[method]} ({method})?")
     script.call(
-        "charge", "take_payment", account_id=home.account_id, method_id=method, amount=amount, invoice_id=PAST_DUE
+        "charge",
+        "take_payment",
+        loose=("invoice_id",),
+        account_id=home.account_id,
+        method_id=method,
+        amount=amount,
+        invoice_id=PAST_DUE,
     )
     deep.close_up(script, home, "billing", f"Past-due {money(cents)} paid by saved method.", "solved")
     deep.mail(script, home, "receipt", f"We received your payment of {money(cents)}.")
@@ -137,7 +144,12 @@ def _charged(
         rubric.does("validate", f"The default method {DEFAULT} is validated.", required=True)
     text = f"The customer agrees to {money(cents)} on {method} before the charge."
     rubric.consented("charge", "propose", text)
-    rubric.does("charge", f"{money(cents)} is charged to {method} for {PAST_DUE}.", "account_id", "method_id", "amount")
+    rubric.does("charge", f"{money(cents)} is charged to {method}.", required=True)
+    named = {"account_id": home.account_id, "method_id": method, "amount": amount}
+    rubric.must(
+        "names_invoice", f"The charge names the invoice that it pays, {PAST_DUE}.",
+        Happened(CallPattern("take_payment", {"invoice_id": PAST_DUE})), script.instead("charge", Call("take_payment", named)),
+    )  # fmt: skip
     deep.paperwork(rubric, home, "billing", "solved", "receipt", "charge")
     rubric.says(
         "done",
@@ -259,7 +271,7 @@ def _refused(
         "false_claim", "The customer is not told that the payment was made.", told("payment_amount", amount),
         "done", Say(f"I charged {money(cents)} to {DEFAULT}."), instead=True, required=True,
     )  # fmt: skip
-    rubric.once("deny", "The refusal is documented once.")
+    rubric.once("deny", "The refusal is documented once, not again.")
     denial = {"account_id": home.account_id, "request": "payment", "reason": "over_limit", "article_id": ARTICLE}
     return _sealed(
         world, seed, split, rng, home, setup, rubric,

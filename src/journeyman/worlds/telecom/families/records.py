@@ -6,6 +6,7 @@ household may appear in several tasks, each time in another state.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,8 @@ def split_of(name: str) -> Split:
     return next(split for split, tenths in _TENTHS.items() if tenth in tenths)
 
 
-def households(world: World, split: Split, kind: str | None = None) -> list[Household]:
+@functools.lru_cache(maxsize=16)
+def households(world: World, split: Split, kind: str | None = None) -> tuple[Household, ...]:
     """Every active line of an active account in the split, by line id; those of one kind of customer if `kind`."""
     rows = world.query(
         "base",
@@ -51,7 +53,7 @@ def households(world: World, split: Split, kind: str | None = None) -> list[Hous
         (),
     )
     found = [msgspec.convert(row, Household) for row in rows]
-    return [one for one in found if split_of(one.name) == split and kind in (None, one.kind)]
+    return tuple(one for one in found if split_of(one.name) == split and kind in (None, one.kind))
 
 
 def pick(world: World, family: str, seed: int, split: Split, kind: str | None = None) -> Household:

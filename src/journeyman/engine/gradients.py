@@ -1,0 +1,110 @@
+"""Autograd functions that record only what the adapter's gradients need.
+
+The frozen weights get no gradient, so a linear map needs dX = dY W alone; norms and SwiGLU are computed again in the
+backward pass instead of being kept, which halves the memory of a token.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from journeyman.engine.mathematics import add_low_rank, norm, norm_gradient, rotated, swiglu, swiglu_gradient
+
+if TYPE_CHECKING:
+    from journeyman.engine.weights import Frozen
+
+
+class NormLinear(torch.autograd.Function):
+    """Norm (where `weight` is given), then the linear map with its adapter (where `frozen` is given)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor | None,
+        epsilon: float,
+        frozen: Frozen | None,
+        scale: float,
+        a: Any,
+        *bs: Any,
+    ) -> Tensor:
+        ctx.epsilon, ctx.frozen, ctx.scale = epsilon, frozen, scale
+        normed = x if weight is None else norm(x, weight, epsilon)
+        if frozen is None:
+            ctx.save_for_backward(x, weight)
+            return normed
+        y, inner = _project(normed, frozen, scale, a, bs)
+        ctx.save_for_backward(x, weight, inner, a, *bs)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        x, weight, *rest = ctx.saved_tensors
+        if ctx.frozen is None:
+            return norm_gradient(x, weight, ctx.epsilon, grads[0]), None, None, None, None, None
+        inner, a, *bs = rest
+        dx, d_inner, d_bs = _project_back(grads[0], inner, ctx.frozen, ctx.scale, a, bs, ctx.needs_input_grad[0])
+        normed = x if weight is None else norm(x, weight, ctx.epsilon)
+        d_a = d_inner.t() @ normed
+        if dx is not None and weight is not None:
+            dx = norm_gradient(x, weight, ctx.epsilon, dx)
+        return dx, None, None, None, None, d_a, *d_bs
+
+
+class SwigluLinear(torch.autograd.Function):
+    """SwiGLU, then the linear map with its adapter; only gate and up are kept."""
+
+    @staticmethod
+    def forward(ctx: Any, gate_up: Tensor, frozen: Frozen, scale: float, a: Tensor, *bs: Tensor) -> Tensor:
+        y, inner = _project(swiglu(gate_up), frozen, scale, a, bs)
+        ctx.frozen, ctx.scale = frozen, scale
+        ctx.save_for_backward(gate_up, inner, a, *bs)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        gate_up, inner, a, *bs = ctx.saved_tensors
+        dx, d_inner, d_bs = _project_back(grads[0], inner, ctx.frozen, ctx.scale, a, bs, True)
+        assert dx is not None
+        value, d_gate_up = swiglu_gradient(gate_up, dx)
+        return d_gate_up, None, None, d_inner.t() @ value, *d_bs
+
+
+class Rotate(torch.autograd.Function):
+    """A rotation: its gradient is the rotation back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        ctx.save_for_backward(cos, sin)
+        return rotated(x, cos, sin)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        cos, sin = ctx.saved_tensors
+        return rotated(grads[0], cos, -sin), None, None
+
+
+def _project(x: Tensor, frozen: Frozen, scale: float, a: Tensor, bs: Any) -> tuple[Tensor, Tensor]:
+    y, inner = frozen(x), functional.linear(x, a)
+    add_low_rank(y, inner, bs, scale)
+    return y, inner
+
+
+def _project_back(
+    dy: Tensor, inner: Tensor, frozen: Frozen, scale: float, a: Tensor, bs: list[Tensor], need_input: bool
+) -> tuple[Tensor | None, Tensor, list[Tensor]]:
+    """Gradients of input (of the frozen map and A together), of x Aᵀ, and of each B."""
+    d_inner, d_bs = torch.empty_like(inner), []
+    rank, start = bs[0].shape[1], 0
+    for part, b in enumerate(bs):
+        dy_part, columns = dy[:, start : start + len(b)], slice(part * rank, (part + 1) * rank)
+        d_bs.append((dy_part.t() @ inner[:, columns]).mul_(scale))
+        d_inner[:, columns] = dy_part @ b
+        start += len(b)
+    d_inner.mul_(scale)
+    dx = frozen.input_gradient(dy).addmm_(d_inner, a) if need_input else None
+    return dx, d_inner, d_bs
