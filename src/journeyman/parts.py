@@ -18,13 +18,16 @@ from journeyman.train.provenance import Actor
 from journeyman.world import World
 from journeyman.worlds import load_world
 
-
 LICENCES = {"smollm2-135m-instruct": "Apache-2.0"}
 """Licences of the models that have a short name; of others it is theirs to say."""
 
 
 class Engine(Sampler, Trainer, Protocol):
     """Sampler and trainer in one."""
+
+    def close(self) -> None:
+        """End its threads: a process that exits while they compute would abort."""
+        ...
 
 
 @dataclass(frozen=True)

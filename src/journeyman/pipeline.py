@@ -77,7 +77,15 @@ def run_recipe(
     if not resume:
         refuse_existing(out)
     parts = (build or build_parts)(recipe)
-    check_stages(recipe, parts.world.tasks())
+    try:
+        check_stages(recipe, parts.world.tasks())
+        return _sit(recipe, parts, out, resume, progress or Silent(), stop)
+    finally:
+        if parts.engine is not None:
+            parts.engine.close()
+
+
+def _sit(recipe: Recipe, parts: Parts, out: Path, resume: bool, progress: Progress, stop: Stop | None) -> Result:
     provenance = Provenance(
         recipe_hash="",
         world=parts.world.name,
@@ -91,7 +99,7 @@ def run_recipe(
     with open_run(out, recipe, provenance, resume) as writer:
         stopped = None
         try:
-            sitting = Sitting(writer, recipe, progress or Silent(), stop)
+            sitting = Sitting(writer, recipe, progress, stop)
             asyncio.run(_Run(recipe, parts, sitting).stages())
         except StopRun as end:
             stopped = end.reason

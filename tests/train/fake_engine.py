@@ -29,6 +29,7 @@ class FakeEngine:
         self.momentum = 0.0
         self.version = 0
         self.resets = 0
+        self.closed = False
         self.updates: list[tuple[list[str], float]] = []
 
     def attach(self, episode_id: str) -> None:
@@ -36,6 +37,10 @@ class FakeEngine:
 
     def detach(self, episode_id: str) -> None:
         """Nothing."""
+
+    def close(self) -> None:
+        """It has no threads."""
+        self.closed = True
 
     def reset(self) -> None:
         """Nothing is cached."""

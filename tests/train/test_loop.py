@@ -12,6 +12,7 @@ from desk_run import RENDERER, build, recipe, sit
 from fake_engine import FakeEngine
 from making import episode, group
 
+from journeyman.engine.base import SampleRequest, SampleResult
 from journeyman.episode import Usage
 from journeyman.parts import Parts
 from journeyman.recipe import Evaluate, Grpo, Prices, Recipe
@@ -87,6 +88,7 @@ def test_what_a_run_does_in_what_order(tmp_path: Path) -> None:
     # 3 SFT steps of one update, 3 GRPO steps of two; each publishes once.
     assert len(engine.updates) == 9
     assert engine.version == 6
+    assert engine.closed
     assert [len(ids) for ids, _ in engine.updates[:3]] == [4, 4, 4]
     assert [rate for _, rate in engine.updates] == [1e-3] * 3 + [1e-4] * 6
     lines = run.metrics()
@@ -235,3 +237,40 @@ def test_evaluation_alone_makes_no_checkpoint(tmp_path: Path) -> None:
     run = sit(tmp_path / "desk", wanted).folder
     assert run.checkpoints.steps() == []
     assert len(list(run.episodes("base"))) == 8
+
+
+class Flaky(FakeEngine):
+    """Breaks the first request of every third episode seed; `always` breaks it each time."""
+
+    def __init__(self, always: bool = False) -> None:
+        super().__init__()
+        self._always = always
+        self._broken: set[int] = set()
+
+    async def sample(self, request: SampleRequest) -> SampleResult:
+        if request.seed % 3 == 0 and (self._always or request.seed not in self._broken):
+            self._broken.add(request.seed)
+            raise RuntimeError("the machine hiccuped")
+        return await super().sample(request)
+
+
+def test_broken_attempts_are_retried_and_the_run_is_as_if_nothing_happened(tmp_path: Path) -> None:
+    run = sit(tmp_path / "flaky", build=with_engine(Flaky())).folder
+    whole = sit(tmp_path / "whole").folder
+    attempts = {one.id: one.attempt for one in run.episodes()}
+    assert 1 in attempts.values()
+    broken = sum(attempts.values())
+    assert (tmp_path / "flaky" / "episodes.jsonl").read_bytes().count(b"hiccuped") == broken
+    said = {one.id: one.messages for one in whole.episodes()}
+    assert {one.id: one.messages for one in run.episodes()} == said
+
+
+def test_attempts_that_stay_broken_are_counted_and_left_out_of_training(tmp_path: Path) -> None:
+    engine = Flaky(always=True)
+    run = sit(tmp_path / "flaky", recipe(retries=0), build=with_engine(engine)).folder
+    failed = {one.id for one in run.episodes("grpo") if one.failure == "infrastructure"}
+    assert failed
+    trained = {one for ids, _ in engine.updates for one in ids}
+    assert not trained & failed
+    steps = [line for line in run.metrics() if line["kind"] == "train" and line["stage"] == "grpo"]
+    assert sum(line["failures_infrastructure"] for line in steps) == len(failed)

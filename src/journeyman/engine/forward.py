@@ -35,12 +35,13 @@ def forward(weights: Weights, sites: Sites | None, token_ids: Tensor, positions:
     for index, layer in enumerate(weights.layers):
         qkv_site, output_site, gate_up_site, down_site = sites[index] if sites else nothing
         qkv = _linear(hidden, layer.qkv, qkv_site, layer.input_norm, epsilon).view(len(hidden), -1, weights.head_dim)
-        v = qkv[:, heads + kv_heads :]
+        qk, v = torch.split(qkv, [heads + kv_heads, kv_heads], dim=1)
         if layer.q_norm is not None and layer.k_norm is not None:
-            q = _rotate(_norm(qkv[:, :heads], layer.q_norm, epsilon), cos, sin)
-            k = _rotate(_norm(qkv[:, heads : heads + kv_heads], layer.k_norm, epsilon), cos, sin)
+            q, k = torch.split(qk, [heads, kv_heads], dim=1)
+            q = _rotate(_norm(q, layer.q_norm, epsilon), cos, sin)
+            k = _rotate(_norm(k, layer.k_norm, epsilon), cos, sin)
         else:
-            q, k = torch.split(_rotate(qkv[:, : heads + kv_heads], cos, sin), [heads, kv_heads], dim=1)
+            q, k = torch.split(_rotate(qk, cos, sin), [heads, kv_heads], dim=1)
         hidden = hidden + _linear(attend(index, q, k, v), layer.output, output_site)
         gate_up = _linear(hidden, layer.gate_up, gate_up_site, layer.mlp_norm, epsilon)
         hidden = hidden + _swiglu_linear(gate_up, layer.down, down_site)
@@ -57,7 +58,7 @@ def _angles(weights: Weights, positions: Tensor) -> tuple[Tensor, Tensor]:
 def _linear(x: Tensor, frozen: Frozen, site: Site | None, weight: Tensor | None = None, epsilon: float = 0.0) -> Tensor:
     """y = n Wᵀ + scale · (n Aᵀ) Bᵀ with n = norm(x) where `weight` is given, else x; the adapter is never merged into W."""
     if site is not None and torch.is_grad_enabled():
-        return NormLinear.apply(x, weight, epsilon, frozen, site.scale, site.a, *site.b)  # type: ignore[no-any-return]
+        return NormLinear.apply(x, weight, epsilon, frozen, site.scale, site.a, *site.b)  # type: ignore[no-any-return, no-untyped-call]
     if weight is not None:
         x = norm(x, weight, epsilon)
     y = frozen(x)
@@ -68,17 +69,17 @@ def _linear(x: Tensor, frozen: Frozen, site: Site | None, weight: Tensor | None 
 
 def _swiglu_linear(gate_up: Tensor, frozen: Frozen, site: Site | None) -> Tensor:
     if site is not None and torch.is_grad_enabled():
-        return SwigluLinear.apply(gate_up, frozen, site.scale, site.a, *site.b)  # type: ignore[no-any-return]
+        return SwigluLinear.apply(gate_up, frozen, site.scale, site.a, *site.b)  # type: ignore[no-any-return, no-untyped-call]
     return _linear(swiglu(gate_up), frozen, site)
 
 
 def _norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
     if torch.is_grad_enabled():
-        return NormLinear.apply(x, weight, epsilon, None, 0.0, None)  # type: ignore[no-any-return]
+        return NormLinear.apply(x, weight, epsilon, None, 0.0, None)  # type: ignore[no-any-return, no-untyped-call]
     return norm(x, weight, epsilon)
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     if torch.is_grad_enabled():
-        return Rotate.apply(x, cos, sin)  # type: ignore[no-any-return]
+        return Rotate.apply(x, cos, sin)  # type: ignore[no-any-return, no-untyped-call]
     return rotated(x, cos, sin)

@@ -32,7 +32,7 @@ class Frozen:
         self.weight = weight
         self.bias = bias
         self._packed: Any = None
-        if weight.device.type == "cpu" and torch._C._has_mkldnn:
+        if _packs(weight):
             self._packed = torch.ops.mkldnn._reorder_linear_weight(weight, _PACK_ROWS)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -45,6 +45,13 @@ class Frozen:
     def input_gradient(self, grad: Tensor) -> Tensor:
         """Gradient of the input: (rows, outputs) → (rows, inputs)."""
         return grad @ self.weight
+
+
+def _packs(weight: Tensor) -> bool:
+    """Whether oneDNN takes this weight: float32 on any processor, bfloat16 where the processor has it."""
+    if weight.device.type != "cpu" or not torch._C._has_mkldnn:
+        return False
+    return weight.dtype == torch.float32 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 @dataclass(frozen=True)
@@ -216,7 +223,8 @@ def _halves_apart(weight: Tensor, heads: int) -> Tensor:
 
 
 def _tiny() -> nn.Module:
-    """Two layers with random weights that never change; large enough a spread that tokens differ in probability."""
+    """Two layers with random weights that never change. The embedding (which is the head too) spreads widely enough for
+    a trained adapter to make a token nearly certain."""
     from transformers import LlamaConfig
 
     config = LlamaConfig(
@@ -241,7 +249,8 @@ def _tiny() -> nn.Module:
         if "norm" in name:
             tensors[name] = torch.ones(parameter.shape)
         else:
-            tensors[name] = torch.randn(parameter.shape, generator=generator) * 0.1
+            spread = 0.25 if "embed" in name else 0.1
+            tensors[name] = torch.randn(parameter.shape, generator=generator) * spread
     return _assign(model, tensors)
 
 

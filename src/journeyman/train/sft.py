@@ -52,7 +52,7 @@ class SftMethod:
         self._batch = stage.batch
         self._draw = Draw(len(traces), seed_of(seed, stage.name, "draw"))
 
-    async def gather(self, step: int, position: int) -> Batch:  # noqa: ARG002 - a method of the protocol
+    async def gather(self, step: int, position: int) -> Batch:
         """The next `batch` traces."""
         chosen = self._draw.take(position, self._batch)
         return Batch([self._groups[index] for index in chosen], [], position + self._batch)

@@ -42,7 +42,7 @@ def training_seeds(run_seed: int) -> SeedRule:
 def evaluation_seeds(run_seed: int) -> SeedRule:
     """By task and trial only, so that every model that is compared meets the same ones, whatever the phase."""
 
-    def rule(request: GroupRequest, task: Task, trial: int) -> Seeds:  # noqa: ARG001 - a SeedRule
+    def rule(request: GroupRequest, task: Task, trial: int) -> Seeds:
         shared = seed_of(run_seed, "eval", task.id, trial)
         return Seeds(world=seed_of(run_seed, task.id), user=shared, episode=shared)
 
