@@ -28,7 +28,7 @@ async def look(ctx: ToolContext, case: str) -> dict[str, Any] | None:
 
 
 @tool("write")
-async def transfer_to_human(ctx: ToolContext) -> str:  # noqa: ARG001 - a tool
+async def transfer_to_human(ctx: ToolContext) -> str:
     """Hand over to a person."""
     return "transferred"
 

@@ -46,7 +46,7 @@ def test_make_demo_smoke_ends_with_a_table_and_a_report(tmp_path: Path) -> None:
     for phase in ("base", "sft", "rl"):
         assert re.search(rf"\b{phase}\b", result.stdout, flags=re.IGNORECASE), result.stdout
     page = (tmp_path / "smoke" / "report.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>") or page.startswith("<!DOCTYPE html>")
+    assert page.startswith(("<!doctype html>", "<!DOCTYPE html>"))
     assert not re.search(r"""(?:src|href)=["']https?://""", page), "the report must not load anything"
 
 

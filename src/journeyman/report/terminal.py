@@ -73,7 +73,9 @@ def _models(data: ReportData) -> Table:
 
 def _differences(data: ReportData) -> Table:
     columns = ["points", "95% interval", "p", "detectable", "wins/losses/ties"]
-    table = _table("Paired differences", [("compared", "left"), ("measure", "left"), *((name, "right") for name in columns)])
+    table = _table(
+        "Paired differences", [("compared", "left"), ("measure", "left"), *((name, "right") for name in columns)]
+    )
     for comparison in data.comparisons:
         for place, metric in enumerate(_shown(comparison)):
             found = comparison.metric(metric)
