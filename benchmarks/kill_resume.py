@@ -21,6 +21,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from journeyman.episode import SamplingSettings
 from journeyman.recipe import Evaluate, Grpo, Model, Optimizer, Recipe, Reward, RunSettings, Sampling, Sft, TaskFilter
 from journeyman.train.runfolder import RunFolder
@@ -41,7 +43,8 @@ def recipe(mode: Mode) -> Recipe:
         world="closing_desk:WORLD",
         seed=7,
         model=Model(name="tiny-random", dtype="float32", device="cpu", lora_rank=8, lora_alpha=16.0, slots=16),
-        sampling=Sampling(train=settings, eval=settings),
+        # Hot sampling keeps the attempts of a group apart, so that GRPO has something to learn in every step.
+        sampling=Sampling(train=msgspec.structs.replace(settings, temperature=1.6), eval=settings),
         reward=Reward(token_penalty=0.2),
         run=RunSettings(resume=mode, threads=1, concurrency=16),
         stage=[
