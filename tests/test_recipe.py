@@ -11,7 +11,7 @@ import pytest
 
 from journeyman import recipe as module
 from journeyman.errors import RecipeError
-from journeyman.recipe import Grpo, load_recipe, parse_recipe
+from journeyman.recipe import Grpo, checked, load_recipe, parse_recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = 'name = "r"\nworld = "telecom"\n'
@@ -44,6 +44,24 @@ def test_defaults_are_those_of_the_records() -> None:
         (HEAD + '[sampling.eval]\ntemperature = 0.0\n[[stage]]\nkind = "sft"', "sampling.eval.temperature"),
         (HEAD + '[[stage]]\nkind = "sft"\n[[stage]]\nkind = "sft"', "stage.name"),
         (HEAD.replace('"r"', '"../r"') + '[[stage]]\nkind = "sft"', "name"),
+        (HEAD.replace('"r"', '"r\\n"') + '[[stage]]\nkind = "sft"', "name"),
+        (HEAD.replace('"r"', f'"{"r" * 300}"') + '[[stage]]\nkind = "sft"', "name"),
+        (HEAD + f'seed = {2**70}\n[[stage]]\nkind = "sft"', "seed"),
+        (HEAD + f"seed = {'[' * 5000}", ""),
+        (HEAD + '[[stage]]\nkind = "evaluate"\nname = "e"\ntrials = 1000000000', "trials"),
+        (HEAD + '[[stage]]\nkind = "evaluate"\nname = "e"\ntasks = []', "tasks"),
+        (HEAD + '[[stage]]\nkind = "evaluate"\nname = ".."', "stage.name"),
+        (HEAD + '[[stage]]\nkind = "evaluate"\nname = "a\\u0000b"', "stage.name"),
+        (HEAD + f'[[stage]]\nkind = "evaluate"\nname = "{"n" * 200}"', "stage.name"),
+        (HEAD + '[[stage]]\nkind = "grpo"\nname = "rl"\n[[stage]]\nkind = "sft"\nname = "rl-monitor"', "stage.name"),
+        (HEAD + '[[stage]]\nkind = "sft"\noptimizer = { learning_rate = nan }', "learning_rate"),
+        (HEAD + '[[stage]]\nkind = "sft"\noptimizer = { betas = [1.0, 2.0] }', "betas"),
+        (HEAD + '[[stage]]\nkind = "grpo"\nratio_max = inf', "ratio_max"),
+        (HEAD + '[sampling.eval]\ntemperature = nan\n[[stage]]\nkind = "sft"', "sampling.eval.temperature"),
+        (HEAD + '[sampling.eval]\ncontext_limit = 0\n[[stage]]\nkind = "sft"', "sampling.eval.context_limit"),
+        (HEAD + '[run]\nmax_cost = -1.0\n[[stage]]\nkind = "sft"', "max_cost"),
+        (HEAD + '[limits]\nwall_seconds = nan\n[[stage]]\nkind = "sft"', "wall_seconds"),
+        (HEAD + '[prices.input_per_million]\npolicy = inf\n[[stage]]\nkind = "sft"', "input_per_million"),
     ],
 )
 def test_a_bad_recipe_names_file_and_key(text: str, key: str) -> None:
@@ -56,6 +74,18 @@ def test_a_bad_recipe_names_file_and_key(text: str, key: str) -> None:
 def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"none\.toml"):
         load_recipe(tmp_path / "none.toml")
+
+
+def test_a_file_that_is_no_recipe_is_not_read_to_its_end() -> None:
+    with pytest.raises(RecipeError, match=r"/dev/zero: is larger than"):
+        load_recipe(Path("/dev/zero"))
+
+
+def test_a_recipe_of_the_command_line_undergoes_the_same_checks() -> None:
+    recipe = parse_recipe(HEAD + '[[stage]]\nkind = "sft"\n', "r.toml")
+    assert checked(recipe, "command line") == recipe
+    with pytest.raises(RecipeError, match=r"command line: name"):
+        checked(msgspec.structs.replace(recipe, name="../r"), "command line")
 
 
 def test_embedded_recipes_are_valid() -> None:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from journeyman import __version__
 from journeyman.codec import encode
 from journeyman.errors import JourneymanError, RecipeError, TaskFileError
-from journeyman.recipe import Evaluate, Model, Recipe, TaskFilter, load_recipe, parse_recipe
+from journeyman.recipe import Evaluate, Model, Recipe, TaskFilter, checked, load_recipe, parse_recipe
 
 if TYPE_CHECKING:
     from journeyman.task import Task
@@ -50,14 +52,27 @@ def main() -> None:
     try:
         app()
     except JourneymanError as error:
-        err.print(f"[bold red]error[/]: {_plain(str(error))}")
-        sys.exit(error.exit_code)
+        _fail(str(error), error.exit_code)
+    except OSError as error:
+        # The disk, a permission, a name too long: what the machine refuses, wherever it did.
+        if isinstance(error, BrokenPipeError):
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader is gone; nothing more can be said
+            sys.exit(0)
+        place = f"{error.filename}: " if error.filename is not None else ""
+        _fail(f"{place}{error.strerror or error}. Nothing that was recorded is lost; correct it and try again.", 3)
+    except MemoryError:
+        _fail("memory: there is not enough. Lower model.slots, run.concurrency or the batch of the stage.", 3)
     except KeyboardInterrupt:
         err.print("interrupted")
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader is gone; nothing more can be said
-        sys.exit(0)
+
+
+def _fail(text: str, code: int) -> NoReturn:
+    """One line on stderr, whatever stands in the text, and the end."""
+    line = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
+    shown = "".join(character if character.isprintable() else f"\\x{ord(character):02x}" for character in line)
+    err.print(Text.assemble(("error", "bold red"), ": ", shown), soft_wrap=True)
+    sys.exit(code)
 
 
 def _plain(text: str) -> str:
@@ -197,22 +212,20 @@ def evaluate(
     from journeyman.pipeline import evaluate_policy
 
     stage = Evaluate(name="eval", trials=trials, tasks=(TaskFilter(families=family or [], split=split, limit=limit),))
-    run_name = name or f"eval-{world.replace(':', '-')}-{policy if policy != 'model' else Path(model).name}-{split}"
-    recipe = parse_recipe_object(Recipe(name=run_name, world=world, stage=[stage], seed=seed, model=Model(name=model)))
+    actor = policy if policy != "model" else Path(model).name
+    run_name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"eval-{world}-{actor}-{split}") if name is None else name
+    recipe = Recipe(name=run_name, world=world, stage=[stage], seed=seed, model=Model(name=model))
+    recipe = checked(recipe, "command line")
     folder = runs / recipe.name
     from journeyman.progress import RichProgress
 
     with RichProgress(err) as progress:
-        evaluate_policy(recipe, folder, policy=policy, adapter=adapter, progress=progress)
+        result = evaluate_policy(recipe, folder, policy=policy, adapter=adapter, progress=progress)
+    if result.stopped:
+        err.print(f"stopped: {result.stopped}. Go on with the same command.")
     _report(folder, None, as_json)
-
-
-def parse_recipe_object(recipe: Recipe) -> Recipe:
-    """The same recipe after all checks that a recipe file undergoes."""
-    from journeyman.recipe import check_recipe
-
-    check_recipe(recipe, "command line")
-    return recipe
+    if result.stopped:
+        raise typer.Exit(130)
 
 
 @tasks_app.command("count")

@@ -37,7 +37,7 @@ class Parts:
     Args:
         policy: what is evaluated and trained.
         engine: holds the policy's weights; None for a scripted policy, which can only be evaluated.
-        renderer: the model's; None where there is no engine.
+        renderer: the model's, for training; None where there is no engine.
         actors, dtype, device: for the provenance.
     """
 
@@ -63,7 +63,10 @@ def build_parts(recipe: Recipe, adapter: Path | None = None) -> Parts:
     world = load_world(recipe.world)
     engine = load_engine(recipe.model, seed=recipe.seed, threads=recipe.run.threads)
     tokenizer = load_tokenizer(recipe.model.name)
-    renderer = make_renderer(recipe.model.renderer, tokenizer, thinking=recipe.sampling.train.thinking)
+    plain = make_renderer(recipe.model.renderer, tokenizer)
+    thinking = None
+    if recipe.sampling.train.thinking or recipe.sampling.eval.thinking:
+        thinking = make_renderer(recipe.model.renderer, tokenizer, thinking=True)
     version = engine.weights_hash
     if adapter is not None:
         checkpoint = newest_checkpoint(adapter)
@@ -74,7 +77,8 @@ def build_parts(recipe: Recipe, adapter: Path | None = None) -> Parts:
         Actor("teacher", "oracle", world.version),
         *_referees(world),
     ]
-    policy = TokenPolicy(engine, renderer, recipe.model.name)
+    policy = TokenPolicy(engine, plain, recipe.model.name, thinking)
+    renderer = thinking if thinking is not None and recipe.sampling.train.thinking else plain
     dtype = str(engine.weights.dtype).removeprefix("torch.")
     return Parts(world, policy, engine, renderer, actors, dtype, str(engine.weights.device))
 

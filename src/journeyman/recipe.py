@@ -6,6 +6,7 @@ is one `RecipeError` that names file, key and remedy.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,8 +17,21 @@ from msgspec import Meta, Struct
 from journeyman.episode import SamplingSettings
 from journeyman.errors import RecipeError
 
-Positive = Annotated[int, Meta(ge=1)]
+BIG = 1_000_000
+"""No count of a recipe is larger: beyond it stands a slip of the pen that would fill the memory."""
+
+Positive = Annotated[int, Meta(ge=1, le=BIG)]
+Count = Annotated[int, Meta(ge=0, le=BIG)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
+# The upper bound keeps infinity out, any bound keeps NaN out.
+Amount = Annotated[float, Meta(ge=0.0, le=1e12)]
+Size = Annotated[float, Meta(gt=0.0, le=1e12)]
+Beta = Annotated[float, Meta(ge=0.0, lt=1.0)]
+
+NAME = r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z"
+"""Names of runs and of stages: they become names of folders and files."""
+MAX_BYTES = 1 << 18
+"""Size of a recipe file. What is larger is some other file."""
 
 
 class Section(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,17 +49,17 @@ class Model(Section, frozen=True):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     renderer: Literal["auto", "chatml", "qwen3"] = "auto"
     lora_rank: Positive = 32
-    lora_alpha: float = 64.0
+    lora_alpha: Size = 64.0
     slots: Positive = 64
 
 
 class Limits(Section, frozen=True):
     """Bounds of one episode. `wall_seconds` is an infrastructure failure, the others the agent's."""
 
-    turns: Positive = 12
+    turns: Positive = 24
     calls: Positive = 24
     tokens: Positive = 1024
-    wall_seconds: float = 600.0
+    wall_seconds: Size = 600.0
     repeats: Positive = 3
     """The same call with the same arguments so many times in a row is a loop."""
 
@@ -67,20 +81,20 @@ class Reward(Section, frozen=True):
     """`gated_rubric` is the two-band form, `binary` the outcome. Penalties act inside the band."""
 
     kind: Literal["gated_rubric", "binary"] = "gated_rubric"
-    incomplete_penalty: Annotated[float, Meta(ge=0.0)] = 0.0
+    incomplete_penalty: Amount = 0.0
     """Taken from an episode that ended at a limit."""
-    token_penalty: Annotated[float, Meta(ge=0.0)] = 0.0
+    token_penalty: Amount = 0.0
     """Taken from an episode whose sampled tokens reach the token limit, in proportion below it."""
 
 
 class Optimizer(Section, frozen=True):
     """AdamW with a constant rate after `warmup_steps` of linear warm-up."""
 
-    learning_rate: float = 1e-4
-    betas: tuple[float, float] = (0.9, 0.99)
-    weight_decay: float = 0.0
-    max_grad_norm: float = 1.0
-    warmup_steps: Annotated[int, Meta(ge=0)] = 0
+    learning_rate: Amount = 1e-4
+    betas: tuple[Beta, Beta] = (0.9, 0.99)
+    weight_decay: Amount = 0.0
+    max_grad_norm: Size = 1.0
+    warmup_steps: Count = 0
 
 
 class TaskFilter(Section, frozen=True):
@@ -95,8 +109,8 @@ class Evaluate(Section, frozen=True, tag="evaluate", tag_field="kind"):
     """Play held-out tasks `trials` times each with the current policy."""
 
     name: str
-    tasks: tuple[TaskFilter, ...] = (TaskFilter(split="heldout"),)
-    trials: Positive = 4
+    tasks: Annotated[tuple[TaskFilter, ...], Meta(min_length=1)] = (TaskFilter(split="heldout"),)
+    trials: Annotated[int, Meta(ge=1, le=10_000)] = 4
 
 
 class Sft(Section, frozen=True, tag="sft", tag_field="kind"):
@@ -118,18 +132,18 @@ class Grpo(Section, frozen=True, tag="grpo", tag_field="kind"):
     tasks: TaskFilter = TaskFilter()
     steps: Positive = 12
     groups: Positive = 8
-    group_size: Annotated[int, Meta(ge=2)] = 8
+    group_size: Annotated[int, Meta(ge=2, le=10_000)] = 8
     updates_per_sync: Positive = 2
     ratio_min: Fraction = 0.8
-    ratio_max: Annotated[float, Meta(ge=1.0)] = 1.28
-    refill_rounds: Annotated[int, Meta(ge=0)] = 1
+    ratio_max: Annotated[float, Meta(ge=1.0, le=1e12)] = 1.28
+    refill_rounds: Count = 1
     """Rounds of fresh groups that may replace groups without signal."""
-    signal_tolerance: float = 1e-6
+    signal_tolerance: Amount = 1e-6
     """A group whose rewards spread no more than this has no signal."""
     truncated: Literal["mask", "grade"] = "grade"
     optimizer: Optimizer = Optimizer(learning_rate=1e-4)
     checkpoint_every: Positive = 1
-    evaluate_every: Annotated[int, Meta(ge=0)] = 0
+    evaluate_every: Count = 0
     """Steps between monitoring evaluations on `monitor` (0: none)."""
     monitor: TaskFilter | None = None
     monitor_trials: Positive = 1
@@ -142,12 +156,12 @@ class RunSettings(Section, frozen=True):
     """How the run behaves. `resume`: `replay` samples an unfinished step again, `reuse` keeps its episodes."""
 
     resume: Literal["replay", "reuse"] = "replay"
-    max_wall_seconds: float | None = None
-    max_cost: float | None = None
+    max_wall_seconds: Amount | None = None
+    max_cost: Amount | None = None
     concurrency: Positive = 64
-    retries: Annotated[int, Meta(ge=0)] = 2
+    retries: Count = 2
     """Fresh attempts allowed per episode after an infrastructure or user failure."""
-    threads: Annotated[int, Meta(ge=0)] = 0
+    threads: Annotated[int, Meta(ge=0, le=1024)] = 0
     """Threads of the engine (0: as many as there are cores)."""
     network: Literal["none", "endpoints"] = "none"
 
@@ -156,18 +170,18 @@ class Prices(Section, frozen=True):
     """Money. Per million tokens by role, and per device-hour for what runs here."""
 
     currency: str = "USD"
-    device_hour: float = 0.0
-    input_per_million: dict[str, float] = {}
-    output_per_million: dict[str, float] = {}
+    device_hour: Amount = 0.0
+    input_per_million: dict[str, Amount] = {}
+    output_per_million: dict[str, Amount] = {}
 
 
 class Recipe(Section, frozen=True):
     """A whole run."""
 
-    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: Annotated[str, Meta(pattern=NAME, max_length=100)]
     world: str
     stage: Annotated[list[Stage], Meta(min_length=1)]
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] = 0
     model: Model = Model()
     rendering: Rendering = Rendering()
     sampling: Sampling = Sampling()
@@ -187,8 +201,21 @@ def parse_recipe(text: str, where: str) -> Recipe:
     """
     try:
         raw: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise RecipeError(where, "", f"not valid TOML ({error}).") from error
+    return _convert(raw, where)
+
+
+def checked(recipe: Recipe, where: str) -> Recipe:
+    """The same recipe after all checks that a recipe file undergoes, for one that was put together in Python.
+
+    Raises:
+        RecipeError: as `parse_recipe`.
+    """
+    return _convert(msgspec.to_builtins(recipe), where)
+
+
+def _convert(raw: Any, where: str) -> Recipe:
     try:
         recipe = msgspec.convert(raw, Recipe)
     except msgspec.ValidationError as error:
@@ -203,9 +230,13 @@ def parse_recipe(text: str, where: str) -> Recipe:
 def load_recipe(path: Path) -> Recipe:
     """Read a recipe file. Raises RecipeError as `parse_recipe`, and where the file cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode()
+    except (OSError, ValueError) as error:
         raise RecipeError(str(path), "", f"cannot be read ({error}). Give the path of a TOML recipe.") from error
+    if len(data) > MAX_BYTES:
+        raise RecipeError(str(path), "", f"is larger than {MAX_BYTES} bytes. Give the path of a TOML recipe.")
     return parse_recipe(text, str(path))
 
 
@@ -219,8 +250,16 @@ def check_recipe(recipe: Recipe, where: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise RecipeError(where, "stage.name", f"two stages are named {name!r}: give each its own name.")
-        if "/" in name or not name:
-            raise RecipeError(where, "stage.name", f"{name!r} cannot be a phase name: use letters, digits and dashes.")
+        if len(name) > 80 or not re.match(NAME, name):
+            raise RecipeError(
+                where,
+                "stage.name",
+                f"{name[:80]!r} cannot be a phase name: use at most 80 letters, digits and dashes.",
+            )
+        if name.removesuffix("-monitor") in names and name.endswith("-monitor"):
+            raise RecipeError(
+                where, "stage.name", f"{name!r} is the phase of another stage's monitoring evaluations: rename one."
+            )
     for stage in recipe.stage:
         if isinstance(stage, Sft | Grpo) and stage.tasks.split != "train":
             raise RecipeError(
@@ -237,9 +276,14 @@ def check_recipe(recipe: Recipe, where: str) -> None:
                 raise RecipeError(where, f"stage {stage.name}: monitor", "evaluate_every needs a monitor task filter.")
     for part in ("train", "eval"):
         settings: SamplingSettings = getattr(recipe.sampling, part)
-        if settings.temperature <= 0:
-            raise RecipeError(where, f"sampling.{part}.temperature", "must be above 0 (0.01 is close to greedy).")
+        if not 1e-3 <= settings.temperature <= 1e3:
+            raise RecipeError(
+                where, f"sampling.{part}.temperature", "must lie in 0.001..1000 (0.01 is close to greedy)."
+            )
         if not 0 < settings.top_p <= 1:
             raise RecipeError(where, f"sampling.{part}.top_p", "must lie in (0, 1].")
+        for key in ("max_tokens", "context_limit"):
+            if not 1 <= getattr(settings, key) <= BIG:
+                raise RecipeError(where, f"sampling.{part}.{key}", f"must lie in 1..{BIG}.")
     if recipe.sampling.train.top_p != 1.0:
         raise RecipeError(where, "sampling.train.top_p", "must be 1: truncated sampling biases the importance ratio.")

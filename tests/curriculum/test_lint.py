@@ -171,6 +171,9 @@ def test_rule_reads_no_lookup_required() -> None:
     task = switch_task()
     criteria = [replace(one, required=one.required and "find" not in one.id) for one in task.criteria]
     assert rules(replace(task, criteria=criteria).sealed()) == {"reads"}
+    # An outcome that the writes alone miss is no excuse.
+    lost = [replace(one, end="transfer") for one in task.outcomes]
+    assert "reads" in rules(replace(task, criteria=criteria, outcomes=lost).sealed())
 
 
 @pytest.mark.parametrize("extra", [Call("get_line_status", {"line_id": "LN-1001"}), Say("One moment, please.")])
@@ -243,7 +246,8 @@ def test_a_task_that_cannot_be_played_is_a_finding() -> None:
     task = switch_task()
     broken = replace(task, oracle=[Say("${line.nothing}"), *task.oracle]).sealed()
     assert "oracle" in rules(broken)
-    assert "oracle" in rules(replace(task, image="attic").sealed())
+    # Nor do policies that broke down pass for policies that failed.
+    assert {"oracle", "idle", "shotgun", "reads"} <= rules(replace(task, image="attic").sealed())
 
 
 def test_splices_keep_the_positions_of_the_unedited_oracle() -> None:

@@ -8,7 +8,8 @@ import pytest
 import small_engine as small
 import torch
 
-from journeyman.engine.base import SampleResult
+from journeyman.engine import sampling
+from journeyman.engine.base import SampleRequest, SampleResult
 from journeyman.engine.draw import uniform
 from journeyman.engine.local import LocalEngine
 from journeyman.engine.sampling import natural
@@ -91,6 +92,32 @@ def test_few_slots_evict_and_prefill_again(shared: LocalEngine) -> None:
     wide = [item.token_ids for item in play(shared, list(range(10)))]
     few = small.engine(slots=3)
     assert [item.token_ids for item in play(few, list(range(10)))] == wide
+
+
+def test_a_prompt_cut_to_its_last_token_by_the_budget_decodes_with_the_others() -> None:
+    """Prompts that spend the step's budget but for one token leave the last one a single token, in a low slot."""
+    made, budget = small.engine(slots=4), sampling._PREFILL_BUDGET
+    first = [small.request(f"a/{index}", small.tokens(20, index), 1, seed=index) for index in range(3)]
+    long = small.request("a/5", small.tokens(20, 5), 20, seed=5)
+    sizes = (40, budget - 40 - 1, 30)
+    second = [small.request(f"a/{i}", small.tokens(size, 30 + i), 3, seed=i) for i, size in enumerate(sizes)]
+
+    async def one(*requests: SampleRequest) -> SampleResult:
+        try:
+            return [await made.sample(item) for item in requests][-1]
+        finally:
+            made.detach(requests[0].episode_id)
+
+    async def everyone() -> list[SampleResult]:
+        for item in (*first, long):
+            made.attach(item.episode_id)
+        # "a/5" draws in slot 3 when the others ask again in slots 0 to 2.
+        return await asyncio.gather(*(one(*pair) for pair in zip(first, second, strict=True)), one(long))
+
+    together = asyncio.run(everyone())
+    alone = small.engine(slots=4)
+    for item, answer in zip((*second, long), together, strict=True):
+        assert small.ask(alone, item)[0].token_ids == answer.token_ids
 
 
 def test_equal_prompts_are_prefilled_once(shared: LocalEngine) -> None:

@@ -87,7 +87,9 @@ def test_a_retry_replaces_the_attempt_before_it(attempt: Attempt) -> None:
     broken, again = attempt("a1", 0, failure="infrastructure"), attempt("a1", 0, True, retry=1)
     assert latest_attempts([again, broken]) == [again]
     assert latest_attempts([broken, again]) == [again]
-    assert measure_phase("base", [broken, again], TASKS[:1], 1).overall.pass_at_1.value == 1.0
+    found = measure_phase("base", [broken, again], TASKS[:1], 1)
+    assert found.overall.pass_at_1.value == 1.0
+    assert found.retried == 1
 
 
 def test_episodes_that_contradict_the_plan_are_refused(attempt: Attempt) -> None:

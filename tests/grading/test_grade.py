@@ -83,7 +83,7 @@ def test_a_whole_outcome_passes() -> None:
         (["I charged $167 or $200."], False),
         (["I charged $167. I charged $20."], False),
         (["I charged $10, $20, $167, $200 to you."], False),
-        (["I charged $20.", "Sorry, I charged $167."], True),
+        (["I charged $20.", "Sorry, I charged $167."], False),
         (["I charged $167.", "No, I charged $20."], False),
         (["I charged $167.", "Your late fee is $20."], True),
         (["I could not charge $167."], False),
@@ -97,6 +97,13 @@ def test_a_stated_fact(texts: list[str], met: bool) -> None:
     verdict = grade(task([PAID]), WORLD, attempt(*texts))
     assert facts_of(verdict) == [met]
     assert verdict.passed is met
+
+
+def test_a_write_may_change_what_is_true_of_a_slot_but_a_second_guess_may_not() -> None:
+    before, after = said("I charged $20.", order=1), said("I charged $167.", order=2)
+    assert facts_of(grade(task([PAID]), WORLD, transcript(CALLS, [*before, *after, LEFT], CHANGES))) == [True]
+    guess = said("I charged $20.", order=2)
+    assert facts_of(grade(task([PAID]), WORLD, transcript(CALLS, [*guess, *after, LEFT], CHANGES))) == [False]
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -241,6 +242,39 @@ def test_garbage_in_metrics_is_named(folder: Path) -> None:
         file.write(b'{"nothing": 1}\n')
     with pytest.raises(RunFolderError, match=r"metrics.jsonl.*not a line of metrics"):
         sit(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("metrics.jsonl", '{"kind":"train","stage":"sft","seconds_sampling":"x"}'),
+        ("metrics.jsonl", '{"kind":"superseded","stages":["sft"]}'),
+        ("metrics.jsonl", '{"kind":"superseded","stages":3,"from":0}'),
+        ("metrics.jsonl", '{"kind":"superseded","stages":["sft"],"from":"a"}'),
+        ("metrics.jsonl", '{"kind":"train","stages":["sft"]}'),
+        ("metrics.jsonl", '{"kind":["a"],"stage":{}}'),
+        ("metrics.jsonl", "[1]"),
+        ("episodes.jsonl", '{"id":"noslash"}'),
+        ("episodes.jsonl", '{"superseded":[],"seconds":-1}'),
+    ],
+)
+def test_a_line_of_the_wrong_shape_is_named(folder: Path, writer: RunWriter, name: str, line: str) -> None:
+    writer.close()
+    with (folder / name).open("a") as file:
+        file.write(line + "\n")
+    run = RunFolder(folder)
+    with pytest.raises(RunFolderError, match=rf"{name}: byte 0: this line cannot be read"):
+        (run.metrics if name == "metrics.jsonl" else run.scan)()
+
+
+def test_a_full_disk_is_named_by_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    journal = Journal(tmp_path / "j.jsonl")
+    monkeypatch.setattr(durable, "os_write", full)
+    with pytest.raises(OSError, match=r"j\.jsonl"):
+        journal.append(b"{}")
 
 
 def test_a_shortened_journal_is_refused(folder: Path) -> None:

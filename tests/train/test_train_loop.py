@@ -164,6 +164,15 @@ def test_a_budget_of_money_stops_cleanly_and_counts_over_sittings(tmp_path: Path
     assert {one.id: one.digest for one in first.folder.episodes()} == digests
 
 
+def test_device_time_counts_before_a_line_of_metrics_does(tmp_path: Path) -> None:
+    """A long evaluation writes one line at its end; a budget of money must not wait for it."""
+    price = Prices(device_hour=3.6e9)  # a microsecond costs 1
+    result = sit(tmp_path / "desk", msgspec.structs.replace(recipe(max_cost=1.0), prices=price))
+    assert result.stopped is not None
+    assert "max_cost" in result.stopped
+    assert result.folder.metrics() == []
+
+
 def test_a_budget_of_time_stops_cleanly(tmp_path: Path) -> None:
     result = sit(tmp_path / "desk", recipe(max_wall_seconds=0.0))
     assert result.stopped == "max_wall_seconds = 0 is reached"

@@ -78,6 +78,7 @@ def idle(bench: Bench) -> Iterator[Flaw]:
     """Doing nothing, refusing at once and transferring at once fail and earn nothing."""
     for policy in ("idle", "refuse", "transfer"):
         episode = bench.play_fresh(policy)
+        yield from _ungraded(episode, policy)
         if _passed(episode) or episode.reward > 0.0:
             detail = f"the {policy} policy earns {episode.reward:.3f}{_met_musts(episode, bench.task)}"
             yield Flaw(detail, "Demand work in the outcome, and an earlier look-up in each must that talk alone meets.")
@@ -86,15 +87,18 @@ def idle(bench: Bench) -> Iterator[Flaw]:
 def shotgun(bench: Bench) -> Iterator[Flaw]:
     """Every plausible write and every value recited fails."""
     episode = bench.play_fresh("shotgun")
+    yield from _ungraded(episode, "shotgun")
     if _passed(episode):
         yield Flaw("the shotgun policy passes", "Expect rows and facts that a blind run cannot all get right.")
 
 
 def reads(bench: Bench) -> Iterator[Flaw]:
-    """The oracle without its reads stays out of the pass band."""
+    """The oracle without its reads loses a required criterion, whatever becomes of the outcome."""
     episode = bench.play_fresh("writes_only")
-    if episode.verdict is not None and episode.verdict.clean:
-        yield Flaw("writes alone reach the pass band", "Require a look-up before the write (or before the refusal).")
+    yield from _ungraded(episode, "writes_only")
+    if episode.verdict is not None and episode.verdict.required_met:
+        detail = "writes alone meet every required criterion"
+        yield Flaw(detail, "Require a look-up before the write (or before the refusal).")
 
 
 def steps(bench: Bench) -> Iterator[Flaw]:
@@ -163,6 +167,13 @@ RULES: Mapping[str, Rule] = {
     "criteria": criteria,
     "determinism": determinism,
 }
+
+
+def _ungraded(episode: Episode, policy: str) -> Iterator[Flaw]:
+    """A play that broke down shows nothing about the task: it must not count as one that failed."""
+    if episode.verdict is None:
+        detail = f"the {policy} policy was not graded: failure {episode.failure} ({episode.failure_detail})"
+        yield Flaw(detail, "Repair the task or its world so that the policy can be played.")
 
 
 def _passed(episode: Episode) -> bool:

@@ -188,7 +188,9 @@ class _Attention:
         self.cache, self.slots, self.positions = cache, slots, positions
         w = cache.weights
         self._groups, self._scale = w.heads // w.kv_heads, 1 / math.sqrt(w.head_dim)
+        # A prompt chunk that the budget cut to one token is planned last, whatever its slot: runs need slot order.
         single = [(row, first) for row, first, end in plan if end - first == 1]
+        single.sort(key=lambda item: item[0].slot.index)
         self._runs = [self._run(members) for members in _runs(single)]
         self._chunks = [self._chunk(row, first, end) for row, first, end in plan if end - first > 1]
 

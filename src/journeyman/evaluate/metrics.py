@@ -96,7 +96,7 @@ class PhaseMetrics(Struct, frozen=True):
     """All that was measured in one evaluation phase.
 
     `failures` counts every played trial by kind, `none` included, and `not played` for planned trials without an
-    episode. `truncated` is the share of played trials that ran into a token or turn limit; `passing_unclean` the share
+    episode; `retried` counts attempts that the user or the machine broke and that were played again. `truncated` is the share of played trials that ran into a token or turn limit; `passing_unclean` the share
     of passing trials that miss a required criterion (None: none passed).
     """
 
@@ -116,6 +116,7 @@ class PhaseMetrics(Struct, frozen=True):
     seconds: dict[str, float]
     sampling: list[SamplingSettings]
     graders: list[str]
+    retried: int = 0
 
     @property
     def tokens_per_episode(self) -> float:
@@ -301,6 +302,7 @@ def measure_phase(
         seconds=_seconds(played),
         sampling=_distinct_sampling(played),
         graders=sorted({e.verdict.grader_version for e in played if e.verdict is not None}),
+        retried=sum(e.attempt for e in played),
     )
 
 

@@ -52,7 +52,7 @@ def grade(task: Task, world: GradingWorld, transcript: Transcript) -> Verdict:
     best: tuple[int, int, RowMatching, list[FactResult], bool] | None = None
     for number, outcome in enumerate(task.outcomes):
         rows = match_rows(outcome, transcript.changes, world)
-        facts = [_fact(fact, transcript.events, rows.bindings) for fact in outcome.facts]
+        facts = [_fact(fact, transcript, rows.bindings) for fact in outcome.facts]
         ended = _ended(outcome, world, transcript)
         distance = (
             sum(row.status != "matched" for row in rows.results) + sum(not fact.met for fact in facts) + (not ended)
@@ -83,23 +83,32 @@ def _criterion(task: Task, criterion: Criterion, timeline: Timeline, bindings: B
     return CriterionResult(criterion.id, met, finding.turn, finding.evidence)
 
 
-def _fact(fact: Fact, events: Sequence[Event], bindings: Bindings) -> FactResult:
-    return _denied(fact, events) if fact.kind == "denied" else _stated(fact, events, bindings)
+def _fact(fact: Fact, transcript: Transcript, bindings: Bindings) -> FactResult:
+    return _denied(fact, transcript.events) if fact.kind == "denied" else _stated(fact, transcript, bindings)
 
 
-def _stated(fact: Fact, events: Sequence[Event], bindings: Bindings) -> FactResult:
-    """The last message that speaks of the slot must state the value and no other of its type."""
-    told = [event for event in events if event.kind == "stated" and event.by == "agent" and event.slot == fact.slot]
+def _stated(fact: Fact, transcript: Transcript, bindings: Bindings) -> FactResult:
+    """The value must be stated, and no other of its type since the last write before it: a write may change what is
+    true of the slot, a second guess does not."""
+    told = [
+        event
+        for event in transcript.events
+        if event.kind == "stated" and event.by == "agent" and event.slot == fact.slot
+    ]
     said = [event for event in told if isinstance(event.value, bool) == isinstance(fact.value, bool)]
     if not said:
         return FactResult(fact.slot, False, "never stated")
-    last = [event for event in said if event.turn == said[-1].turn]
+    made = said[-1].order
+    written = max(
+        (c.index for c in transcript.calls if c.kind == "write" and c.status == "ok" and c.index < made), default=-1
+    )
+    last = [event for event in said if event.order > written]
     wrong = [event for event in last if not spoken_matches(fact.value, event.value, bindings)]
     if wrong:
         return FactResult(fact.slot, False, f'{wrong[0].value} was stated: "{wrong[0].quote[:120]}"')
     if any(not spoken_equal(event.value, last[0].value) for event in last):
         return FactResult(fact.slot, False, "several values were stated at once")
-    return FactResult(fact.slot, True, f'"{last[0].quote[:120]}"')
+    return FactResult(fact.slot, True, f'"{last[-1].quote[:120]}"')
 
 
 def _denied(fact: Fact, events: Sequence[Event]) -> FactResult:

@@ -119,6 +119,10 @@ def build_report_data(
             notes.append(
                 f"{label}: {metrics.played} of {metrics.planned} planned attempts were played; the rest count as failed."
             )
+        if metrics.retried:
+            notes.append(
+                f"{label}: attempts that the user or the machine broke and that were played again: {metrics.retried}."
+            )
     groups = _groups(phases)
     comparisons, not_compared = _compare(groups, shared, allow_unlike, seed)
     main = groups[0] if groups else []

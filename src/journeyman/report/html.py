@@ -47,8 +47,12 @@ BEHAVIOURS: list[tuple[str, str, str]] = [
 def write_report(data: ReportData, path: Path) -> None:
     """Write the report as one self-contained HTML file, by way of a file beside it that is renamed when whole."""
     aside = path.with_name(path.name + ".partial")
-    aside.write_text(render_report(data), encoding="utf-8")
-    aside.replace(path)
+    try:
+        aside.write_text(render_report(data), encoding="utf-8")
+        aside.replace(path)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
 
 
 def render_report(data: ReportData) -> str:

@@ -30,6 +30,8 @@ _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r'"name"\s*:\s*"([^"\\]{1,80})"')
 _INT_LIMIT = 2**63
 _MAX_DEPTH = 64
+MAX_CALLS = 1_000
+"""Blocks read in one output; what follows them is one unreadable call."""
 
 
 class _Unreadable(ValueError):
@@ -62,6 +64,10 @@ def interpret(
     position = 0
     while (start := body.find(CALL_OPEN, position)) >= 0:
         texts.append(body[position:start])
+        if len(calls) == MAX_CALLS:
+            calls.append(_unreadable(str(MAX_CALLS), "", f"more than {MAX_CALLS} calls in one turn"))
+            position = len(body)
+            break
         call, position = _read_block(body, start + len(CALL_OPEN), str(len(calls)), tools or {})
         calls.append(call)
     texts.append(body[position:])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -68,6 +69,10 @@ class PlaySettings:
     grader: Grader | None = None
 
 
+MAX_NAME = 200
+"""Characters kept of the name of a called tool."""
+
+
 class _UserFailed(Exception):
     """The simulated user raised `error`."""
 
@@ -93,7 +98,11 @@ async def play(spec: EpisodeSpec, world: World, policy: Policy, settings: PlaySe
     """
     run = _Play(spec, world, policy, settings)
     try:
-        return run.episode(await _ended(run))
+        end = await _ended(run)
+        try:
+            return run.episode(end)
+        except Exception as error:
+            return run.ruin(error)
     finally:
         await run.close()
 
@@ -110,7 +119,13 @@ async def _ended(run: _Play) -> _End:
         return _End("error", "user", _describe(failed.error))
     except TimeoutError:
         return _End("error", "infrastructure", f"timed out (the episode may last {seconds:g} s)")
-    except Exception as error:
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        # Nobody cancelled this episode: something inside it gave up on work of its own.
+        return _End("error", "infrastructure", _describe(error))
+    except (Exception, SystemExit) as error:
         return _End("error", "infrastructure", _describe(error))
 
 
@@ -272,6 +287,29 @@ class _Play:
             timing={**self._seconds, "total": time.perf_counter() - self._started},
         ).sealed()
 
+    def ruin(self, error: Exception) -> Episode:
+        """What is left of an episode whose record cannot be put together: that it was, and why it is none."""
+        return Episode(
+            id=self.spec.id,
+            attempt=self.spec.attempt,
+            task_id=self.spec.task.id,
+            task_hash=self.spec.task.hash,
+            family=self.spec.task.family,
+            seeds=self.spec.seeds,
+            policy=self.policy.name,
+            sampling=None,
+            messages=[],
+            calls=[],
+            events=[],
+            changes=[],
+            ended="error",
+            verdict=None,
+            reward=0.0,
+            failure="infrastructure",
+            failure_detail=f"the record cannot be kept: {_describe(error)}",
+            segments=[],
+        ).sealed()
+
     def _calls(self) -> list[CallRecord]:
         return list(self.session.calls) if self.session else []
 
@@ -343,9 +381,34 @@ def error_result(code: str, message: str) -> str:
 
 def _numbered(turn: Turn, number: int) -> Turn:
     """The turn with call ids that are unique in the episode: turn.place."""
-    calls = [msgspec.structs.replace(call, id=f"{number}.{place}") for place, call in enumerate(turn.calls)]
-    return msgspec.structs.replace(turn, calls=calls)
+    calls = [msgspec.structs.replace(_storable(call), id=f"{number}.{place}") for place, call in enumerate(turn.calls)]
+    return msgspec.structs.replace(turn, text=_valid(turn.text), reasoning=_valid(turn.reasoning), calls=calls)
 
 
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _storable(call: ToolCall) -> ToolCall:
+    """The call as it can be recorded: arguments that are no JSON make it an unreadable one. The interpreter yields
+    none such; a policy of one's own may."""
+    error = None if call.error is None else _valid(call.error)
+    call = msgspec.structs.replace(call, name=_valid(call.name[:MAX_NAME]), error=error, raw=_valid(call.raw))
+    try:
+        json.dumps(call.arguments, allow_nan=False, ensure_ascii=False).encode()
+        msgspec.json.decode(canonical(call.arguments))
+    except (TypeError, ValueError, RecursionError, OverflowError, msgspec.MsgspecError) as reason:
+        return msgspec.structs.replace(
+            call, arguments=None, error=f"the arguments are no JSON ({type(reason).__name__})"
+        )
+    return call
+
+
+def _valid(text: str) -> str:
+    """The text without half surrogate pairs, which no file can hold."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _describe(error: BaseException) -> str:
+    """One line of at most 500 characters, whatever the error says of itself."""
+    try:
+        said = str(error)
+    except Exception:
+        said = "(its text cannot be read)"
+    return _valid(f"{type(error).__name__}: {said}"[:500])

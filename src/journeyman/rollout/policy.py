@@ -100,18 +100,24 @@ class Policy(Protocol):
 
 @dataclass(frozen=True)
 class TokenPolicy:
-    """A model, through the sampler that holds its weights and the renderer of its family."""
+    """A model, through the sampler that holds its weights and the renderer of its family.
+
+    Args:
+        thinking: the renderer where the sampling settings switch thinking on; None: `renderer` serves all settings.
+    """
 
     sampler: Sampler
     renderer: Renderer
     name: str = "model"
+    thinking: Renderer | None = None
     privileged: bool = field(default=False, init=False)
 
     def begin(self, context: EpisodeContext) -> TokenActor:
         """A fresh actor. Raises EngineError where the play settings carry no sampling settings."""
         if context.sampling is None:
             raise EngineError("policy", self.name, "a model needs sampling settings: pass `sampling` in PlaySettings.")
-        return TokenActor(self.sampler, self.renderer, context, context.sampling)
+        renderer = self.thinking if self.thinking is not None and context.sampling.thinking else self.renderer
+        return TokenActor(self.sampler, renderer, context, context.sampling)
 
 
 class _Stream:

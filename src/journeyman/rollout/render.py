@@ -107,7 +107,8 @@ def make_renderer(kind: RendererKind, tokenizer: Tokenizer, *, thinking: bool = 
     """The renderer of a model. `auto` takes Qwen3's where the tokenizer has a token for `<tool_call>`.
 
     Raises:
-        EngineError: the tokenizer lacks the tokens that the renderer needs.
+        EngineError: the tokenizer lacks the tokens that the renderer needs, or thinking is asked of a model that has
+            no such switch.
     """
     from journeyman.rollout.chatml import ChatMLRenderer
 
@@ -116,6 +117,8 @@ def make_renderer(kind: RendererKind, tokenizer: Tokenizer, *, thinking: bool = 
         from journeyman.rollout.qwen import QwenRenderer
 
         return QwenRenderer(tokenizer, thinking=thinking)
+    if thinking:
+        raise EngineError("renderer", "thinking", "ChatML has no switch for it: set sampling.*.thinking to false.")
     return ChatMLRenderer(tokenizer)
 
 

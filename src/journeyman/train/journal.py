@@ -25,7 +25,11 @@ class Journal:
     def append(self, line: bytes) -> int:
         """Append one line (without its newline) and return the offset at which it begins."""
         begins = self.offset
-        durable.append(self._descriptor, line + b"\n")
+        try:
+            durable.append(self._descriptor, line + b"\n")
+        except OSError as error:
+            error.filename = error.filename or str(self.path)
+            raise
         self.offset += len(line) + 1
         self._unsynced = True
         return begins

@@ -57,6 +57,17 @@ class _Head(Struct, frozen=True):
     seconds: float = 0.0
 
 
+class _MetricsLine(Struct, frozen=True):
+    """What readers rely on in a line of metrics.jsonl; `begins` is its `from`."""
+
+    kind: str = ""
+    stage: str = ""
+    stages: list[str] = []
+    begins: int = msgspec.field(default=0, name="from")
+    seconds_sampling: float = 0.0
+    seconds_training: float = 0.0
+
+
 class Entry(Struct, frozen=True):
     """Where a line of episodes.jsonl lies, and what it says of its episode."""
 
@@ -161,12 +172,14 @@ class RunFolder:
                 head = _head.decode(line)
             except msgspec.DecodeError as error:
                 raise _garbage(path, offset, error) from error
+            if not head.seconds >= 0:
+                raise _garbage(path, offset, ValueError("negative seconds"))
             if head.superseded is not None:
                 gone = [name for name in head.superseded if scan.entries.pop(name, None)]
                 scan.discarded += len(gone)
                 scan.discarded_seconds += head.seconds
                 continue
-            if not head.id:
+            if head.id.count("/") != 3:
                 raise _garbage(path, offset, ValueError("neither an episode nor a marker"))
             scan.entries[head.id] = Entry(offset, head.id, head.attempt, head.failure, head.digest)
             for role, usage in head.usage.items():
@@ -196,9 +209,11 @@ class RunFolder:
         for offset, line in read_lines(path):
             try:
                 record = msgspec.json.decode(line, type=dict[str, Any])
+                msgspec.convert(record, _MetricsLine)
             except msgspec.DecodeError as error:
                 raise _garbage(path, offset, error) from error
-            if "kind" not in record or ("stage" not in record and "stages" not in record):
+            wanted = ("stages", "from") if record.get("kind") == "superseded" else ("kind", "stage")
+            if any(key not in record for key in wanted):
                 raise _garbage(path, offset, ValueError("not a line of metrics"))
             yield offset, record
 

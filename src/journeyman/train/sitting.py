@@ -46,7 +46,7 @@ class Sitting:
         self.prices: Prices = recipe.prices
         self._settings = recipe.run
         self._stop = stop
-        self._began = time.monotonic()
+        self._began = self._accounted = time.monotonic()
         self.state = writer.latest()
         self._kept = _take_up(writer, recipe, self.state)
         scan = writer.scan()
@@ -80,6 +80,7 @@ class Sitting:
 
     def metrics(self, line: dict[str, Any]) -> None:
         """Write a line of metrics and count its seconds."""
+        self._accounted = time.monotonic()
         self.ledger.seconds += line.get("seconds_sampling", 0.0) + line.get("seconds_training", 0.0)
         line = line | {"cost_total": self.ledger.cost(self.prices), "seconds_total": self.ledger.seconds}
         self.writer.write_metrics(line)
@@ -120,9 +121,14 @@ class Sitting:
             return "stopped on request"
         if limits.max_wall_seconds is not None and time.monotonic() - self._began >= limits.max_wall_seconds:
             return f"max_wall_seconds = {limits.max_wall_seconds:g} is reached"
-        if limits.max_cost is not None and self.ledger.cost(self.prices) >= limits.max_cost:
+        if limits.max_cost is not None and self._spent() >= limits.max_cost:
             return f"max_cost = {limits.max_cost:g} {self.prices.currency} is reached"
         return ""
+
+    def _spent(self) -> float:
+        """What the run has cost, the device time included that no line of metrics has counted yet."""
+        unaccounted = time.monotonic() - self._accounted
+        return self.ledger.cost(self.prices) + self.prices.device_hour * unaccounted / 3600
 
 
 def monitor_phase(stage: str) -> str:

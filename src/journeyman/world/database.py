@@ -6,6 +6,7 @@ changes, whatever the path that led to them. Nothing here knows of tools, tasks 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +24,10 @@ STEP_BUDGET = 2_000_000
 STEPS_PER_TICK = 1_000
 UNLIMITED = 2**62
 """Ticks between calls: setup rows and changesets are nobody's runaway."""
+
+_ROWS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH|VALUES)\b", re.I | re.S)
+_PLAIN: set[str] = set()
+"""Statements of tools that were found to be queries or changes of rows."""
 
 Params = Sequence[Any] | Mapping[str, Any]
 _OPS = {"INSERT": "insert", "UPDATE": "update", "DELETE": "delete"}
@@ -55,15 +60,27 @@ class Guard:
     The pragma `query_only` would refuse writes too, but each change of it makes SQLite compile every statement anew.
     """
 
-    __slots__ = ("committed", "left", "read_only")
+    __slots__ = ("committed", "in_call", "left", "read_only")
 
     def __init__(self) -> None:
         self.left = UNLIMITED
         self.committed = False
+        self.in_call = False
         self.read_only = False
 
     def statement(self, cursor: apsw.Cursor, sql: str, _: object) -> bool:
-        """A statement is about to run. Raises apsw.ReadOnlyError for one that could write where it must not."""
+        """A statement is about to run.
+
+        Raises:
+            WorldError: a tool's statement that is no query and no change of rows. SQLite takes ROLLBACK, PRAGMA or
+                ATTACH for read-only, but each would undo other calls, or reach beyond this copy.
+            apsw.ReadOnlyError: one that could write where it must not.
+        """
+        if self.in_call and sql not in _PLAIN:
+            if not _ROWS.match(sql):
+                raise WorldError("tool", sql[:80], "a tool only queries and changes rows: remove the statement.")
+            if len(_PLAIN) < 10_000:
+                _PLAIN.add(sql)
         if self.read_only and not cursor.is_readonly:
             raise apsw.ReadOnlyError(f"attempt to write in a read: {sql[:80]}")
         return True
@@ -117,7 +134,7 @@ class Source:
     def give(self, live: Live) -> None:
         """Take a copy back."""
         connection, guard = live
-        guard.read_only = False
+        guard.in_call = guard.read_only = False
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         if guard.committed or len(self._idle) >= self.keep:
@@ -285,17 +302,19 @@ class Database:
         """Start a call: in a savepoint if it may write, refusing writes if not."""
         guard = self._live.guard
         guard.left = STEP_BUDGET // STEPS_PER_TICK
-        guard.read_only = False
+        guard.in_call = guard.read_only = False
         if write:
             self._db.execute("SAVEPOINT call")
             self._mark = len(self._log)
             self._writing = True
         else:
             guard.read_only = True
+        guard.in_call = True
 
     def keep(self) -> None:
         """End a call and keep what it wrote. Raises apsw.ConstraintError where a deferred foreign key is broken."""
         self._live.guard.left = UNLIMITED
+        self._live.guard.in_call = False
         if self._writing:
             if self._dangling():
                 raise apsw.ConstraintError("FOREIGN KEY constraint failed")
@@ -306,6 +325,7 @@ class Database:
     def undo(self) -> None:
         """End a call and undo all it wrote."""
         self._live.guard.left = UNLIMITED
+        self._live.guard.in_call = False
         if self._writing:
             self._writing = False
             del self._log[self._mark :]

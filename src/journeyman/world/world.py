@@ -193,7 +193,16 @@ class World:
         return tasks
 
     def _make(self, family: Family, seed: int, split: Split) -> Task:
-        task = family.make(self, seed, split)
+        try:
+            task = family.make(self, seed, split)
+        except WorldError:
+            raise
+        except Exception as error:
+            raise WorldError(
+                f"family {family.name}",
+                f"{split} {seed}",
+                f"raised {type(error).__name__}: {error}. Correct the family.",
+            ) from error
         expected: dict[str, Any] = {
             "id": task_id(self.name, family.name, split, seed),
             "world": self.name,

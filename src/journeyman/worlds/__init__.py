@@ -23,9 +23,12 @@ def load_world(name: str) -> World:
         raise WorldError("world", name, f"unknown; known: {', '.join(WORLDS)}, or give package.module:WORLD.")
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
+    except WorldError:
+        raise
+    except Exception as error:
+        # A module is a stranger's program: whatever it raises while it loads, the person needs its name.
         raise WorldError(
-            "world", name, f"{module_name} cannot be imported ({error}): install it or correct it."
+            "world", name, f"{module_name} cannot be imported ({type(error).__name__}: {error}): install or correct it."
         ) from error
     world = getattr(module, attribute, None)
     if not isinstance(world, World):

@@ -97,7 +97,7 @@ def _copy(world: World, seed: int, split: Split, rng: random.Random, home: House
     old, new = _two_invoices(setup, rng, home)
     way = rng.choice(("email", "sms", "post"))
     which, right, wrong, cents = rng.choice(
-        (("past-due", "INV-8001", "INV-8002", old), ("latest", "INV-8002", "INV-8001", new))
+        (("past-due", "INV-8001", "INV-8002", old), ("latest open", "INV-8002", "INV-8001", new))
     )
     script = Script()
     script.call("list", "list_open_invoices", account_id=home.account_id)
