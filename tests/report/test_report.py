@@ -16,7 +16,7 @@ from rich.console import Console
 
 from journeyman.episode import Message, SamplingSettings
 from journeyman.errors import JourneymanError
-from journeyman.recipe import parse_recipe
+from journeyman.recipe import Evaluate, TaskFilter, parse_recipe
 from journeyman.report.data import ReportData, build_report_data, labelled_phases, planned_tasks, to_json
 from journeyman.report.html import render_report, write_report
 from journeyman.report.terminal import print_results
@@ -104,6 +104,22 @@ def test_the_verdict_has_the_numbers(data: ReportData) -> None:
     assert f"under {100 * found.detectable:.1f} points" in words.verdict
     assert any("training seed" in part for part in words.untested)
     assert any("kept out of training altogether" in part for part in words.untested)
+
+
+def test_a_family_held_out_whole_is_told_apart() -> None:
+    known = make_tasks({"plan_change": (1, 4)})
+    strange = [msgspec.structs.replace(t, split="heldout_family").sealed() for t in make_tasks({"late_fee": (3, 2)})]
+    rates = {name: {"plan_change": 1.0, "late_fee": 0.0} for name in ("base", "after-sft", "after-rl")}
+    run = MadeRun([*known, *strange], rates, trials=2)
+    both = (TaskFilter(split="heldout"), TaskFilter(split="heldout_family"))
+    stages = [msgspec.structs.replace(s, tasks=both) if isinstance(s, Evaluate) else s for s in run.recipe.stage]
+    run._recipe = msgspec.structs.replace(run.recipe, stage=stages)
+    found = build_report_data(run, run.tasks, resamples=1000)
+    assert "Of these tasks 2 are of families held out whole (late_fee), of which Base 0.0%" in found.words.verdict
+    assert "2 tasks, level 3, family never trained on" in render_report(found)
+    assert (
+        "held out whole" not in build_report_data(MadeRun(known, rates, trials=2), known, resamples=1000).words.verdict
+    )
 
 
 def test_a_difference_that_is_noise_is_called_so() -> None:

@@ -139,7 +139,8 @@ def _family_panels(data: ReportData) -> list[tuple[str, str, Markup]]:
             if levels
             else ""
         )
-        caption = f"{text.counted(sizes[0].tasks, 'task')}{level}"
+        unseen = {t.split for t in data.phases[0].metrics.tasks if name == t.family} == {"heldout_family"}
+        caption = f"{text.counted(sizes[0].tasks, 'task')}{level}{', family never trained on' if unseen else ''}"
         panels.append((name or "All families", caption, slope_chart(points, title=name or "All families", y_top=top)))
     return panels
 

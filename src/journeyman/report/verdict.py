@@ -31,7 +31,7 @@ def put_in_words(groups: Sequence[Labelled], comparisons: Sequence[Comparison], 
     labels = {metrics.name: label for label, metrics in phases}
     made = {(item.a, item.b): item for item in comparisons}
     names = list(labels)
-    sentences = [_rates(phases)]
+    sentences = [_rates(phases), *_unseen_families(phases)]
     last = made.get((names[-2], names[-1])) if len(names) > 1 else None
     if last is not None:
         sentences += _difference(last, labels)
@@ -39,7 +39,7 @@ def put_in_words(groups: Sequence[Labelled], comparisons: Sequence[Comparison], 
         sentences.append(_short_difference(made[names[0], names[-1]], labels))
     sentences += [_reliability(phases), *_invalid(phases)]
     for other in groups[1:]:
-        sentences += [_rates(other), *_invalid(other)]
+        sentences += [_rates(other), *_unseen_families(other), *_invalid(other)]
     return Words(_headline(phases, last), " ".join(sentences), _untested([p for group in groups for p in group], world))
 
 
@@ -117,6 +117,25 @@ def _reliability(phases: Labelled) -> str:
     if trials == 1:
         return "Each task was played once, so nothing is known about success on every attempt."
     return f"Tasks passed on every one of {trials} attempts: {listed(counts)}."
+
+
+def _unseen_families(phases: Labelled) -> list[str]:
+    """What part of the rates is of families that nothing was trained on; nothing where there are none, or only such."""
+    tasks = phases[0][1].tasks
+    unseen = sorted({task.family for task in tasks if task.split == "heldout_family"})
+    if not unseen or len(unseen) == len({task.family for task in tasks}):
+        return []
+    rates = []
+    for label, metrics in phases:
+        found = [metrics.families[name] for name in unseen if name in metrics.families]
+        count = sum(scores.tasks for scores in found)
+        rates.append(
+            f"{label} {percent(sum(scores.pass_at_1.value * scores.tasks for scores in found) / max(count, 1))}"
+        )
+    size = sum(task.family in unseen for task in tasks)
+    return [
+        f"Of these tasks {size} are of families held out whole ({listed(unseen)}), of which {listed(rates)} of attempts pass."
+    ]
 
 
 def _invalid(phases: Labelled) -> list[str]:

@@ -42,7 +42,11 @@ class SftMethod:
     ) -> None:
         refuse_held_out((tasks[trace.task_id] for trace in traces), f"stage {stage.name} (sft)", held_out_worlds)
         if not traces:
-            raise RecipeError(f"stage {stage.name}", "tasks", "no trace passed and fits: choose other tasks, or raise sampling.train.context_limit.")
+            raise RecipeError(
+                f"stage {stage.name}",
+                "tasks",
+                "no trace passed and fits: choose other tasks, or raise sampling.train.context_limit.",
+            )
         self.name = stage.name
         self.steps = stage.steps
         self.checkpoint_every = stage.checkpoint_every
