@@ -111,6 +111,7 @@ class Batch:
             row.source = None
             self.cache.reserve(min(len(row.request.prompt_ids) + row.request.max_tokens, self.weights.context))
 
+    @torch.no_grad()  # the mode is each thread's own, and the worker's default is to record
     def step(self) -> list[Row]:
         """Feed and draw once. Returns the rows that finished, already dropped, in slot order."""
         plan = self._plan()
