@@ -135,12 +135,13 @@ def test_a_checkpoint_appears_whole_and_holds_the_offsets(writer: RunWriter) -> 
     assert sorted(path.name for path in (writer.path / "checkpoints").iterdir()) == ["step-000001"]
 
 
-def test_the_last_two_and_the_best_are_kept(tmp_path: Path) -> None:
+def test_the_last_two_the_best_and_each_stages_last_are_kept(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path / "checkpoints")
     for step, monitor in enumerate([None, 0.2, 0.5, 0.5, None, 0.1, None], start=1):
-        checkpoints.commit(msgspec.structs.replace(STATE, global_step=step, monitor=monitor), save)
+        state = msgspec.structs.replace(STATE, global_step=step, monitor=monitor, finished=step == 2)
+        checkpoints.commit(state, save)
     assert checkpoints.best() == 3  # the earlier of two equals
-    assert checkpoints.steps() == [3, 6, 7]
+    assert checkpoints.steps() == [2, 3, 6, 7]
 
 
 def test_leftovers_of_an_interrupted_checkpoint_are_removed(writer: RunWriter) -> None:

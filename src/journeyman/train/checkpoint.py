@@ -115,7 +115,8 @@ class Checkpoints:
         return -max(rated)[1] if rated else None
 
     def _prune(self) -> None:
-        keep = {*self.steps()[-2:], self.best()}
+        ended = {step for step in self.steps() if self.state(step).finished}
+        keep = {*self.steps()[-2:], self.best(), *ended}
         for step in self.steps():
             if step not in keep:
                 # Renamed first: a half-deleted checkpoint must not look like one.
