@@ -33,6 +33,12 @@ def test_the_readme_shows_the_commands_this_file_runs() -> None:
     assert len(shown) >= 9
 
 
+def test_every_relative_link_exists() -> None:
+    for page in (ROOT / "README.md", ROOT / "docs" / "architecture.md", ROOT / "docs" / "results" / "README.md"):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
 def test_make_targets_resolve() -> None:
     for target, expected in (("demo", "journeyman demo --size full"), ("test", "-m pytest")):
         result = run(["make", "--dry-run", target], ROOT)

@@ -104,7 +104,7 @@ def demo(
     folder = runs / recipe.name
     if fresh:
         folder = _unused(folder)
-    _run(recipe, folder, resume=folder.exists())
+    _run(recipe, folder, resume=folder.exists(), again="Run the same command again to go on.")
 
 
 @app.command()
@@ -115,7 +115,7 @@ def train(
 ) -> None:
     """Run every stage of a recipe."""
     loaded = load_recipe(recipe)
-    _run(loaded, runs / loaded.name, resume=resume)
+    _run(loaded, runs / loaded.name, resume=resume, again="Go on with the same command and --resume.")
 
 
 @app.command()
@@ -307,14 +307,14 @@ def _unused(folder: Path) -> Path:
     return candidate
 
 
-def _run(recipe: Recipe, folder: Path, *, resume: bool) -> None:
+def _run(recipe: Recipe, folder: Path, *, resume: bool, again: str) -> None:
     from journeyman.pipeline import run_recipe
     from journeyman.progress import RichProgress
 
     with RichProgress(err) as progress:
         result = run_recipe(recipe, folder, resume=resume, progress=progress)
     if result.stopped:
-        err.print(f"stopped: {result.stopped}. Go on with the same command and --resume.")
+        err.print(f"stopped: {result.stopped}. {again}")
     _report(folder, None, as_json=False)
     if result.stopped:
         raise typer.Exit(130)

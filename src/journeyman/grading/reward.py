@@ -1,6 +1,6 @@
 """From a verdict to a number: two bands that no judge, penalty or partial credit can cross.
 
-The form of `gated_rubric` is that of Toloka's rubric-gated GRPO (see docs): the deterministic outcome picks the band,
+The form of `gated_rubric` is that of Toloka's rubric-gated GRPO: the deterministic outcome picks the band,
 the rubric moves the reward inside it.
 """
 

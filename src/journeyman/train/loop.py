@@ -6,6 +6,7 @@ that ends before it leaves the step undone.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -46,6 +47,8 @@ async def train(
     if state.step == 0:
         trainer.reset_optimizer()
     for step in range(state.step, method.steps):
+        # A method that plays nothing never waits: without this pause an interrupt would not be heard until the stage ends.
+        await asyncio.sleep(0)
         sitting.check()
         began = time.perf_counter()
         batch = await method.gather(step, state.position)
