@@ -225,6 +225,33 @@ class ConsentRule(Data, frozen=True):
     arguments: dict[str, Matcher] = {}
 
 
+class ChangeOfMind(Data, frozen=True):
+    """The user wants something else from the moment of `trigger`, an event of the agent or of the user.
+
+    Args:
+        say: how the user puts it, with the values of `facts` and no others.
+        facts: cards that take the place of those of the same slots; those to be revealed at the start are told at once.
+        consents: take the place of all consent rules.
+        settles: take the place of all settling events.
+    """
+
+    trigger: EventPattern
+    say: str
+    facts: list[FactCard] = []
+    consents: list[ConsentRule] = []
+    settles: list[EventPattern] = []
+
+
+class Pushback(Data, frozen=True):
+    """The user does not take a refusal at once: each of `says` answers one `denied` event of the slot, in order.
+
+    A denial that was pushed back against does not settle the scenario; the one after the last push does.
+    """
+
+    slot: str
+    says: Annotated[list[str], Meta(min_length=1)]
+
+
 class Scenario(Data, frozen=True):
     """What the simulated user wants, knows and does.
 
@@ -233,6 +260,10 @@ class Scenario(Data, frozen=True):
         openings: equivalent first messages; the group seed picks one. All `start` facts are in each of them.
         settles: the events, all by the agent, after which the user thanks and leaves.
         patience: agent messages without progress that the user bears before leaving.
+        changes: at most one change of mind takes place per message, in this order, each once.
+        pushbacks: refusals that the user argues with.
+        small_talk: sentences without values; the first replies carry one each.
+        bundles: slots told together: whoever asks for one hears all that may be told.
     """
 
     persona: str
@@ -242,6 +273,22 @@ class Scenario(Data, frozen=True):
     consents: list[ConsentRule] = []
     settles: list[EventPattern] = []
     patience: Annotated[int, Meta(ge=1)] = 4
+    changes: list[ChangeOfMind] = []
+    pushbacks: list[Pushback] = []
+    small_talk: list[str] = []
+    bundles: list[list[str]] = []
+
+
+class Fault(Data, frozen=True):
+    """A planned failure of the business's own systems: the `occurrence`-th call of `tool` whose arguments are not
+    refused ends with an error of code `timeout`.
+
+    `after` means that the work was done and kept before the answer was lost; `before` that nothing was done.
+    """
+
+    tool: str
+    when: Literal["before", "after"]
+    occurrence: Annotated[int, Meta(ge=1)] = 1
 
 
 class Task(Data, frozen=True):
@@ -262,6 +309,7 @@ class Task(Data, frozen=True):
     setup: list[RowChange] = []
     tools: list[str] | None = None
     scenario: Scenario | None = None
+    faults: list[Fault] = []
     hash: str = ""
 
     def sealed(self) -> Task:

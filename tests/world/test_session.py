@@ -15,7 +15,7 @@ from library_desk import library, make_lend
 
 from journeyman.codec import encode, seed_of
 from journeyman.errors import TaskFileError
-from journeyman.task import RowChange, Task
+from journeyman.task import Fault, RowChange, Task
 from journeyman.world import World, WorldSession, open_session
 from journeyman.world.arguments import MAX_TEXT
 
@@ -340,3 +340,26 @@ def test_the_world_of_a_task_is_the_one_that_made_it():
     assert changed.version != library().version
     with pytest.raises(TaskFileError, match="another version"):
         open_session(library(), make_lend(changed, 0, "train").sealed())
+
+
+@pytest.mark.parametrize(("when", "changes"), [("before", 0), ("after", 2)])
+def test_a_planned_fault_times_out_before_or_after_the_work(when, changes):
+    world = library()
+    task = make_lend(world, 0, "train")
+    task = msgspec.structs.replace(task, faults=[Fault("lend_book", when, occurrence=1)]).sealed()
+    session = open_session(world, task)
+    refused = asyncio.run(session.call("lend_book", {"member_id": "M-1"}))
+    first = asyncio.run(session.call("lend_book", {"member_id": "M-1", "book_id": "B-1"}))
+    assert (refused.code, first.status, first.code) == ("missing_argument", "error", "timeout")
+    assert len(session.changes()) == changes
+    assert asyncio.run(session.call("lend_book", {"member_id": "M-1", "book_id": "B-2"})).status == "ok"
+    again = open_session(world, task)
+    asyncio.run(again.call("lend_book", {"member_id": "M-1"}))
+    assert asyncio.run(again.call("lend_book", {"member_id": "M-1", "book_id": "B-1"})) == first
+
+
+def test_a_fault_of_an_unknown_tool_is_refused():
+    world = library()
+    task = msgspec.structs.replace(make_lend(world, 0, "train"), faults=[Fault("lend_boook", "after")]).sealed()
+    with pytest.raises(TaskFileError, match="lend_boook"):
+        open_session(world, task)

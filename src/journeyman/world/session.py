@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import apsw
 
@@ -30,6 +30,8 @@ MAX_RESULT = 8_000
 MAX_NAME = 80
 MAX_KEPT = 10_000
 """Tasks that a world remembers to have checked."""
+_REFUSED = frozenset({"unknown_tool", "invalid_argument", "unknown_argument", "missing_argument"})
+"""Codes of calls whose arguments were refused before the tool ran."""
 
 
 class Snapshot(Data, frozen=True):
@@ -153,10 +155,24 @@ class WorldSession:
             checked = tool.read_arguments(arguments)
         except ToolError as error:
             return self._record(name, arguments, turn, "error", *_failed(error.code, error.message))
-        status, result, code = await self._execute(tool, checked)
+        fault = self._fault(tool)
+        status: Any = "ok"
+        result = code = ""
+        if fault != "before":
+            status, result, code = await self._execute(tool, checked)
+        if fault is not None and status == "ok":
+            status, result, code = "error", *_failed("timeout", f"{name} did not answer in time")
         record = CallRecord(len(self._calls), turn, name, tool.kind, dict(arguments), status, result, code)
         self._calls.append(record)
         return record
+
+    def _fault(self, tool: Tool) -> Literal["before", "after"] | None:
+        """When the task has this call of the tool time out: `before` or `after` its work, or None."""
+        if not any(fault.tool == tool.name for fault in self.task.faults):
+            return None
+        # Refused arguments never reach the system that is slow.
+        reached = sum(call.tool == tool.name and call.code not in _REFUSED for call in self._calls)
+        return next((f.when for f in self.task.faults if (f.tool, f.occurrence) == (tool.name, reached + 1)), None)
 
     async def _execute(self, tool: Tool, arguments: dict[str, Any]) -> tuple[Any, str, str]:
         """(status, result, code) of a call whose arguments are good."""
@@ -312,7 +328,11 @@ def check_task(world: World, task: Task) -> None:
         raise TaskFileError(task.id, "world_version", "was made for another version of the world: export it again.")
     if task.hash != task_hash(task):
         raise TaskFileError(task.id, "hash", "does not match the content: export the task again or seal it.")
-    unknown = [name for name in task.tools or [] if name not in world.tools_by_name]
+    unknown = [
+        name
+        for name in [*(task.tools or []), *(fault.tool for fault in task.faults)]
+        if name not in world.tools_by_name
+    ]
     if unknown:
         raise TaskFileError(task.id, "tools", f"the world has no tool {unknown[0]!r}.")
     if len(world.checked_tasks) >= MAX_KEPT:

@@ -17,7 +17,8 @@ from journeyman.task import (
     Match,
     Scenario,
 )
-from journeyman.worlds.telecom.families.common import NOTHING, PERSONAS, Rubric, Script, told
+from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.worlds.telecom.families.common import PERSONAS
 from journeyman.worlds.telecom.families.records import Household
 from journeyman.worlds.telecom.secrets import pin_of
 

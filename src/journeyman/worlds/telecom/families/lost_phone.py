@@ -26,8 +26,9 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World
+from journeyman.world.authoring import NOTHING, Rubric, Script, told
 from journeyman.worlds.telecom.families import deep
-from journeyman.worlds.telecom.families.common import NOTHING, Rubric, Script, build, choices, told
+from journeyman.worlds.telecom.families.common import build, choices
 from journeyman.worlds.telecom.families.records import Household, Setup, neighbour, pick
 from journeyman.worlds.telecom.secrets import pin_of
 

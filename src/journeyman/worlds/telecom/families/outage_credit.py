@@ -10,8 +10,9 @@ from typing import Any
 
 from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
 from journeyman.world import World
+from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep
-from journeyman.worlds.telecom.families.common import Rubric, Script, build, choices, dollars, money, told
+from journeyman.worlds.telecom.families.common import build, choices
 from journeyman.worlds.telecom.families.records import Household, Setup, pick
 
 NAME = "outage_credit"

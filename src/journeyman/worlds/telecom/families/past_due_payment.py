@@ -24,8 +24,9 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World
+from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep
-from journeyman.worlds.telecom.families.common import Rubric, Script, build, choices, dollars, money, told
+from journeyman.worlds.telecom.families.common import build, choices
 from journeyman.worlds.telecom.families.records import Household, Setup, pick
 
 NAME = "past_due_payment"

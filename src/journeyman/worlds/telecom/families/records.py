@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
-from journeyman.codec import canonical, seed_of
-from journeyman.task import RowChange, Scalar, Split
-from journeyman.world import World
+from journeyman.codec import seed_of
+from journeyman.task import Scalar, Split
+from journeyman.world import World, setup
 
 # Shares of the customers, in tenths: the held-out family needs fewest.
 _TENTHS: dict[Split, range] = {"train": range(6), "heldout": range(6, 9), "heldout_family": range(9, 10)}
@@ -74,59 +73,12 @@ def _digits(home: Household) -> int:
     return int("".join(letter for letter in home.phone if letter.isdigit()))
 
 
-class Setup:
-    """Collects setup rows. Later edits see earlier ones.
-
-    Args:
-        world: whose `base` image the edits start from.
-    """
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._rows: dict[bytes, RowChange] = {}
-
-    def rows(self) -> list[RowChange]:
-        """The setup rows, in the order they were first touched."""
-        return [change for change in self._rows.values() if change.op != "update" or change.new]
-
-    def row(self, table: str, **key: Scalar) -> dict[str, Any]:
-        """One row as the task will find it.
-
-        Raises:
-            LookupError: there is no such row.
-        """
-        seen = self._rows.get(canonical([table, key]))
-        if seen is not None and seen.op == "insert":
-            return {**seen.key, **seen.new}
-        where = " AND ".join(f"{column} = ?" for column in key)
-        found = self._world.query("base", f"SELECT * FROM {table} WHERE {where}", tuple(key.values()))
-        if not found:
-            raise LookupError(f"{table} has no row {key}")
-        return {**found[0], **(seen.new if seen is not None else {})}
-
-    def update(self, table: str, key: dict[str, Scalar], **values: Scalar) -> None:
-        """Give columns of a row of the image new values."""
-        name = canonical([table, key])
-        seen = self._rows.get(name)
-        if seen is not None and seen.op == "insert":
-            self._rows[name] = msgspec.structs.replace(seen, new={**seen.new, **values})
-            return
-        before = {**self.row(table, **key), **(seen.old if seen is not None else {})}
-        new = {**(seen.new if seen is not None else {}), **values}
-        new = {column: value for column, value in new.items() if before[column] != value}
-        self._rows[name] = RowChange(table, "update", dict(key), {column: before[column] for column in new}, new)
-
-    def insert(self, table: str, key: dict[str, Scalar], **values: Scalar) -> None:
-        """Add a row; `values` are its other columns."""
-        self._rows[canonical([table, key])] = RowChange(table, "insert", dict(key), new={**key, **values})
-
-    def delete(self, table: str, key: dict[str, Scalar]) -> None:
-        """Remove a row of the image."""
-        self._rows[canonical([table, key])] = RowChange(table, "delete", dict(key), old=self.row(table, **key))
+class Setup(setup.Setup):
+    """Setup rows of a telecom task."""
 
     def settle_invoices(self, account_id: str) -> None:
         """Pay every open invoice of an account, and bring its balance to zero."""
-        open_ones = self._world.query(
+        open_ones = self.world.query(
             "base",
             "SELECT * FROM invoices WHERE account_id = ? AND status IN ('open', 'past_due') ORDER BY invoice_id",
             (account_id,),
@@ -138,7 +90,7 @@ class Setup:
 
     def close_stale_tickets(self, account_id: str) -> None:
         """Close open tickets that are older than 180 days: policy would have the clerk ask about each of them."""
-        stale = self._world.query(
+        stale = self.world.query(
             "base",
             "SELECT ticket_id FROM tickets WHERE account_id = ? AND status != 'closed' AND opened_at < '2025-09-03' ORDER BY 1",
             (account_id,),

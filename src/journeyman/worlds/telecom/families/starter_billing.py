@@ -6,16 +6,8 @@ import random
 
 from journeyman.task import Call, CallPattern, ExpectedRow, Fact, Outcome, Say, Scenario, Split, Task
 from journeyman.world import World
-from journeyman.worlds.telecom.families.common import (
-    Rubric,
-    Script,
-    build,
-    choices,
-    dollars,
-    money,
-    starter_scenario,
-    told,
-)
+from journeyman.world.authoring import Rubric, Script, dollars, money, told
+from journeyman.worlds.telecom.families.common import build, choices, starter_scenario
 from journeyman.worlds.telecom.families.records import Household, Setup, neighbour, pick
 
 NAME = "starter_billing"

@@ -6,7 +6,8 @@ import random
 
 from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Say, Scenario, Split, Task
 from journeyman.world import World
-from journeyman.worlds.telecom.families.common import Rubric, Script, build, choices, starter_scenario, told
+from journeyman.world.authoring import Rubric, Script, told
+from journeyman.worlds.telecom.families.common import build, choices, starter_scenario
 from journeyman.worlds.telecom.families.records import Household, Setup, neighbour, pick
 
 NAME = "starter_line_features"
