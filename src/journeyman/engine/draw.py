@@ -11,6 +11,8 @@ _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _BLOCK = 256
 """Tokens summed in float32 before the sums go on in float64: one pass over the vocabulary, no loss that matters."""
+_ROWS_IN_CACHE = 8
+"""Rows worked on together on the CPU, so that their weights stay in its cache."""
 _NUCLEUS = 256
 """Most likely tokens looked at first for top-p; where they do not suffice, all are sorted."""
 
@@ -29,30 +31,46 @@ def _mix(value: int) -> int:
 
 
 def draw(
-    logits: Tensor, temperatures: Sequence[float], top_ps: Sequence[float], uniforms: Sequence[float]
+    logits: Tensor,
+    temperatures: Sequence[float],
+    top_ps: Sequence[float],
+    uniforms: Sequence[float],
 ) -> tuple[list[int], list[float]]:
     """One token per row of `logits` (rows, vocabulary).
 
     Returns:
         Token ids, and their natural log-probabilities under softmax(logits / temperature), before top-p.
     """
-    rows, vocabulary = logits.shape
-    padded = -(-vocabulary // _BLOCK) * _BLOCK
-    scaled = torch.full((rows, padded), float("-inf"), device=logits.device)
-    temperature = torch.tensor(temperatures, dtype=torch.float32, device=logits.device)[:, None]
-    torch.div(logits.float(), temperature, out=scaled[:, :vocabulary])
-    top = scaled.max(dim=-1, keepdim=True).values
-    weights = torch.exp_(scaled.sub_(top))
-    blocks = weights.view(rows, -1, _BLOCK).sum(-1).double()
+    device = logits.device
+    step = _ROWS_IN_CACHE if device.type == "cpu" else max(len(logits), 1)
+    padded = -(-logits.shape[1] // _BLOCK) * _BLOCK
+    weights = torch.zeros(min(step, len(logits)), padded, device=device)
+    found: tuple[list[int], list[float]] = ([], [])
+    for start in range(0, len(logits), step):
+        some = slice(start, start + step)
+        part = logits[some]
+        filled = weights[: len(part), : logits.shape[1]]
+        temperature = torch.tensor(temperatures[some], dtype=torch.float32, device=device)[:, None]
+        torch.div(part, temperature, out=filled)
+        tokens, logprobs = _draw(filled, weights[: len(part)], top_ps[some], uniforms[some])
+        found[0].extend(tokens.tolist())
+        found[1].extend(logprobs.tolist())
+    return found
+
+
+def _draw(filled: Tensor, weights: Tensor, top_ps: Sequence[float], uniforms: Sequence[float]) -> tuple[Tensor, Tensor]:
+    """`draw` of a few rows: `filled` holds their tempered logits and is overwritten; it is the front of `weights`, whose
+    columns make whole blocks and are 0 behind it."""
+    filled.sub_(filled.amax(dim=-1, keepdim=True)).exp_()
+    blocks = weights.view(len(weights), -1, _BLOCK).sum(-1).double()
     totals = blocks.sum(-1, keepdim=True)
-    target = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
+    target = torch.tensor(uniforms, dtype=torch.float64, device=weights.device)[:, None]
     tokens = _invert(weights, blocks, target * totals)
     for row, top_p in enumerate(top_ps):
         if top_p < 1.0:
-            tokens[row] = _nucleus(weights[row], float(totals[row]), top_p, uniforms[row])
+            tokens[row] = _nucleus(filled[row], float(totals[row]), top_p, uniforms[row])
     chosen = weights.gather(1, tokens[:, None]).double()
-    logprobs = chosen.log() - totals.log()
-    return tokens.tolist(), logprobs[:, 0].tolist()
+    return tokens, (chosen.log() - totals.log())[:, 0]
 
 
 def _invert(weights: Tensor, blocks: Tensor, target: Tensor) -> Tensor:
@@ -66,7 +84,7 @@ def _invert(weights: Tensor, blocks: Tensor, target: Tensor) -> Tensor:
     inner_edges = inside.cumsum(-1)
     within = torch.searchsorted(inner_edges, target - before, right=True)
     # Rounding may put the target a hair beyond the block's last edge: the last token with any weight is meant then.
-    last = _BLOCK - 1 - (inside > 0).flip(-1).int().argmax(-1, keepdim=True)
+    last = torch.searchsorted(inner_edges, inner_edges[:, -1:].contiguous())
     return (block * _BLOCK + torch.minimum(within, last))[:, 0]
 
 

@@ -1,4 +1,4 @@
-"""Autograd functions that record only what the adapter's gradients need.
+"""The trainer's layers: autograd functions that record only what the adapter's gradients need.
 
 The frozen weights get no gradient, so a linear map needs dX = dY W alone; norms and SwiGLU are computed again in the
 backward pass instead of being kept, which halves the memory of a token.
@@ -15,7 +15,39 @@ from torch.nn import functional
 from journeyman.engine.mathematics import add_low_rank, norm, norm_gradient, rotated, swiglu, swiglu_gradient
 
 if TYPE_CHECKING:
-    from journeyman.engine.weights import Frozen
+    from collections.abc import Sequence
+
+    from journeyman.engine.adapter import Site
+    from journeyman.engine.weights import Frozen, Layer
+
+
+class TrainedLayer:
+    """`LayerMaps` for training: the adapter is never merged into W; gradients are recorded where autograd is on.
+
+    Args:
+        sites: the layer's adapter, in the dtype of the weights.
+    """
+
+    def __init__(self, layer: Layer, sites: Sequence[Site], epsilon: float) -> None:
+        self._layer, self._sites, self._epsilon = layer, sites, epsilon
+
+    def qkv(self, hidden: Tensor) -> Tensor:
+        """See `LayerMaps.qkv`."""
+        return _linear(hidden, self._layer.qkv, self._sites[0], self._layer.input_norm, self._epsilon)
+
+    def add_attention(self, hidden: Tensor, attended: Tensor) -> Tensor:
+        """See `LayerMaps.add_attention`."""
+        return hidden + _linear(attended, self._layer.output, self._sites[1])
+
+    def add_mlp(self, hidden: Tensor) -> Tensor:
+        """See `LayerMaps.add_mlp`."""
+        gate_up = _linear(hidden, self._layer.gate_up, self._sites[2], self._layer.mlp_norm, self._epsilon)
+        site = self._sites[3]
+        return hidden + SwigluLinear.apply(gate_up, self._layer.down, site.scale, site.a, *site.b)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _linear(x: Tensor, frozen: Frozen, site: Site, weight: Tensor | None = None, epsilon: float = 0.0) -> Tensor:
+    return NormLinear.apply(x, weight, epsilon, frozen, site.scale, site.a, *site.b)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class NormLinear(torch.autograd.Function):
@@ -102,7 +134,7 @@ def _project_back(
     rank, start = bs[0].shape[1], 0
     for part, b in enumerate(bs):
         dy_part, columns = dy[:, start : start + len(b)], slice(part * rank, (part + 1) * rank)
-        d_bs.append((dy_part.t() @ inner[:, columns]).mul_(scale))
+        d_bs.append((inner[:, columns].t() @ dy_part).mul_(scale).t())
         d_inner[:, columns] = dy_part @ b
         start += len(b)
     d_inner.mul_(scale)

@@ -19,8 +19,9 @@ import torch
 from msgspec import Struct
 
 from journeyman import recipe
-from journeyman.engine.adapter import Adapter, Sites, cast, load_peft, save_peft, wrap_with_peft
+from journeyman.engine.adapter import Adapter, cast, load_peft, save_peft, wrap_with_peft
 from journeyman.engine.base import LossSettings, SampleRequest, SampleResult
+from journeyman.engine.fused import fuse
 from journeyman.engine.packing import check_samples, pack
 from journeyman.engine.sampling import Batch
 from journeyman.engine.scheduler import Scheduler
@@ -55,7 +56,7 @@ class LocalEngine:
     def __init__(self, model: torch.nn.Module, settings: recipe.Model, seed: int) -> None:
         self.settings = settings
         self.weights: Weights = extract(model, settings.name)
-        self.micro_tokens = 1024
+        self.micro_tokens = 8192 // self.weights.dtype.itemsize
         self._adapter = Adapter(self.weights, settings, seed)
         self.peft_model: Any = wrap_with_peft(model, self._adapter, settings)
         self._leaves = self._adapter.trainable()
@@ -219,10 +220,9 @@ class LocalEngine:
             self._give_to_sampler()
 
     def _give_to_sampler(self) -> None:
-        sites: Sites | None = None
-        if not self._adapter.is_zero():
-            sites = cast(self._adapter.views(self._adapter.values.detach().clone()), self.weights.dtype)
-        self._batch.sites = sites
+        self._batch.layers = []  # before the new ones are made: both together would take twice the memory
+        sites = None if self._adapter.is_zero() else self._adapter.views(self._adapter.values.detach())
+        self._batch.layers = fuse(self.weights, sites)
         self._batch.forget()
 
     def _step(self, loss: LossSettings, totals: Totals) -> float:

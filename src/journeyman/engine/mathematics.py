@@ -11,13 +11,22 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-_ROWS_IN_CACHE = 64
+_IN_CACHE = 1 << 17
+"""Numbers of the widest matrix that are worked on together on the CPU."""
 
 
 def norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
-    """x / rms(x) · weight over the last axis, the mean square in float32."""
-    wide = x.float()
-    return (wide * inverse_root(wide, epsilon)).to(x.dtype).mul_(weight)
+    """x / rms(x) · weight over the last axis, computed in float32; the result has the dtype of `weight`."""
+    if x.numel() <= _IN_CACHE or x.device.type != "cpu":
+        return _norm(x, weight, epsilon)
+    out = torch.empty(x.shape, dtype=weight.dtype)
+    for some in _stretches(x):
+        out[some] = _norm(x[some], weight, epsilon)
+    return out
+
+
+def _norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    return functional.rms_norm(x.float(), weight.shape, weight.float(), epsilon).to(weight.dtype)
 
 
 def inverse_root(x: Tensor, epsilon: float) -> Tensor:
@@ -28,12 +37,15 @@ def inverse_root(x: Tensor, epsilon: float) -> Tensor:
 
 def norm_gradient(x: Tensor, weight: Tensor, epsilon: float, grad: Tensor) -> Tensor:
     """Gradient of `norm` by x: s · (g − n · mean(g · n)) with g = grad · weight, n = x · s, s = 1 / rms."""
-    wide = x.float()
-    scale = inverse_root(wide, epsilon)
-    normed = wide * scale
-    dn = grad.float() * weight.float()
-    projection = torch.linalg.vecdot(dn, normed)[..., None].div_(x.shape[-1])
-    return dn.addcmul_(normed, projection, value=-1.0).mul_(scale).to(x.dtype)
+    out, wide_weight = torch.empty(x.shape, dtype=x.dtype, device=x.device), weight.float()
+    for some in _stretches(x):
+        wide = x[some].float()
+        scale = inverse_root(wide, epsilon)
+        normed = wide * scale
+        dn = grad[some].float() * wide_weight
+        projection = torch.linalg.vecdot(dn, normed)[..., None].div_(x.shape[-1])
+        torch.mul(dn.addcmul_(normed, projection, value=-1.0), scale, out=out[some])
+    return out
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -62,12 +74,10 @@ def swiglu_gradient(gate_up: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     for some in _stretches(gate_up):
         gate, up = gate_up[some].chunk(2, dim=-1)
         d_gate, d_up = out[some].chunk(2, dim=-1)
-        dy, sigmoid = grad[some], torch.sigmoid(gate)
-        silu = gate * sigmoid
+        dy, silu = grad[some], functional.silu(gate)
         torch.mul(silu, up, out=value[some])
         torch.mul(dy, silu, out=d_up)
-        # d silu / d gate = sigmoid + silu · (1 − sigmoid) = sigmoid + silu − silu · sigmoid
-        torch.mul(silu, sigmoid, out=d_gate).neg_().add_(silu).add_(sigmoid).mul_(up).mul_(dy)
+        torch.ops.aten.silu_backward.grad_input(dy * up, gate, grad_input=d_gate)
     return value, out
 
 
@@ -79,7 +89,9 @@ def add_low_rank(y: Tensor, inner: Tensor, bs: Sequence[Tensor], scale: float) -
         start += len(b)
 
 
-def _stretches(matrix: Tensor) -> Iterator[slice]:
-    step = _ROWS_IN_CACHE if matrix.device.type == "cpu" else max(len(matrix), 1)
-    for start in range(0, len(matrix), step):
+def _stretches(x: Tensor) -> Iterator[slice]:
+    """The rows of `x` by as many as stay in the cache."""
+    rows = len(x)
+    step = max(_IN_CACHE * rows // max(x.numel(), 1), 1) if x.device.type == "cpu" else max(rows, 1)
+    for start in range(0, rows, step):
         yield slice(start, start + step)

@@ -5,28 +5,24 @@ No threads here: `Batch` is told which requests begin and is asked to step.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from journeyman.engine.adapter import Sites
+from journeyman.engine.attention import CachedAttention
 from journeyman.engine.base import SampleRequest
 from journeyman.engine.cache import KeyValueCache, Slot, common_prefix
 from journeyman.engine.draw import draw, uniform
-from journeyman.engine.forward import forward
+from journeyman.engine.forward import LayerMaps, forward
 from journeyman.engine.weights import Weights
 
 _PREFILL_BUDGET = 1024
 """Prompt tokens fed per step."""
 _WORTH_COPYING = 16
 """Shared leading tokens from which copying beats computing."""
-_RUN_GAP = 2
-"""Idle slots tolerated inside a run of slots that attend together."""
 
 
 @dataclass(eq=False)
@@ -60,7 +56,7 @@ class Batch:
 
     def __init__(self, weights: Weights, slots: int) -> None:
         self.weights = weights
-        self.sites: Sites | None = None
+        self.layers: Sequence[LayerMaps] = []
         self.cache = KeyValueCache(weights, slots)
         self.rows: list[Row] = []
 
@@ -74,9 +70,9 @@ class Batch:
         self.cache.reserve(min(len(prompt) + request.max_tokens, self.weights.context))
         kept = min(common_prefix(slot.tokens, prompt), limit)
         if best is not None and best[0] >= max(kept + 1, _WORTH_COPYING):
-            self.cache.copy(best[1], slot, best[0])
+            self.cache.share(best[1], slot, best[0])
         else:
-            del slot.tokens[kept:]
+            slot.keep(kept)
         row = Row(request, slot, version, list(prompt))
         for other in self.rows:
             shared = min(common_prefix(other.stream, prompt), limit)
@@ -118,11 +114,10 @@ class Batch:
         hidden = self._feed(plan)
         ready = [(row, end) for row, _, end in plan if not row.missing]
         if ready:
-            logits = self.weights.head(hidden[[end - 1 for _, end in ready]])
-            self._draw([row for row, _ in ready], logits)
+            self._draw([row for row, _ in ready], self.weights.head(hidden[[end - 1 for _, end in ready]]))
         for row in self.rows:
             if row.source is not None and len(row.source.slot.tokens) >= row.shared:
-                self.cache.copy(row.source.slot, row.slot, row.shared)
+                self.cache.share(row.source.slot, row.slot, row.shared)
                 row.source = None
         finished = sorted((row for row, _ in ready if row.finish), key=lambda row: row.slot.index)
         for row in finished:
@@ -149,19 +144,21 @@ class Batch:
         """Run the chunks through the model, leaving keys and values in the cache; hidden states of all packed rows."""
         device = self.weights.device
         ids: list[int] = []
-        slots: list[int] = []
         positions: list[int] = []
         for row, first, end in plan:
             held = len(row.slot.tokens)
             chunk = row.stream[held : held + end - first]
             ids += chunk
-            slots += [row.slot.index] * len(chunk)
             positions += range(held, held + len(chunk))
             row.slot.tokens += chunk
-        attend = _Attention(
-            self.cache, plan, torch.tensor(slots, device=device), torch.tensor(positions, device=device)
+        attend = CachedAttention(self.cache, [(row.slot, first, end) for row, first, end in plan])
+        return forward(
+            self.weights,
+            self.layers,
+            torch.tensor(ids, device=device),
+            torch.tensor(positions, device=device),
+            attend,
         )
-        return forward(self.weights, self.sites, torch.tensor(ids, device=device), attend.positions, attend)
 
     def _draw(self, rows: list[Row], logits: Tensor) -> None:
         requests = [row.request for row in rows]
@@ -178,82 +175,6 @@ class Batch:
                 row.finish = "stop"
             elif len(row.logprobs) >= row.request.max_tokens or len(row.stream) >= self.weights.context:
                 row.finish = "length"
-
-
-class _Attention:
-    """Attention of packed rows to the cache: single tokens together by runs of slots, prompt chunks one by one."""
-
-    def __init__(
-        self, cache: KeyValueCache, plan: list[tuple[Row, int, int]], slots: Tensor, positions: Tensor
-    ) -> None:
-        self.cache, self.slots, self.positions = cache, slots, positions
-        w = cache.weights
-        self._groups, self._scale = w.heads // w.kv_heads, 1 / math.sqrt(w.head_dim)
-        # A prompt chunk that the budget cut to one token is planned last, whatever its slot: runs need slot order.
-        single = [(row, first) for row, first, end in plan if end - first == 1]
-        single.sort(key=lambda item: item[0].slot.index)
-        self._runs = [self._run(members) for members in _runs(single)]
-        self._chunks = [self._chunk(row, first, end) for row, first, end in plan if end - first > 1]
-
-    def _run(self, members: list[tuple[Row, int]]) -> tuple[slice, Tensor, Tensor, Tensor]:
-        """Slots, packed rows, their place in the run, and which positions each slot's query may see."""
-        first, last = members[0][0].slot.index, members[-1][0].slot.index
-        device = self.positions.device
-        lengths = torch.ones(last - first + 1, dtype=torch.long)
-        for row, _ in members:
-            lengths[row.slot.index - first] = len(row.slot.tokens)
-        seen = torch.arange(int(lengths.max()))[None, :] < lengths[:, None]
-        packed = torch.tensor([at for _, at in members], device=device)
-        places = torch.tensor([row.slot.index - first for row, _ in members], device=device)
-        return slice(first, last + 1), packed, places, seen[:, None, None, :].to(device)
-
-    def _chunk(self, row: Row, first: int, end: int) -> tuple[int, int, int, int, Tensor | None]:
-        """Slot, packed rows, cached length, and the causal mask where earlier turns precede the chunk."""
-        total, count = len(row.slot.tokens), end - first
-        mask = None
-        if total > count:
-            mask = torch.ones(count, total, dtype=torch.bool, device=self.positions.device).tril(total - count)
-        return row.slot.index, first, end, total, mask
-
-    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        keys, values = self.cache.keys[layer], self.cache.values[layer]
-        keys[self.slots, :, self.positions] = k
-        values[self.slots, :, self.positions] = v
-        rows, heads, dim = q.shape
-        out = torch.empty_like(q)
-        grouped_out = out.view(rows, -1, self._groups, dim)
-        for span, packed, places, seen in self._runs:
-            length = seen.shape[-1]
-            # The query heads of one key head stand where a sequence's positions would.
-            queries = q.new_zeros(span.stop - span.start, heads // self._groups, self._groups, dim)
-            queries[places] = q[packed].view(len(packed), -1, self._groups, dim)
-            attended = functional.scaled_dot_product_attention(
-                queries, keys[span, :, :length], values[span, :, :length], attn_mask=seen, scale=self._scale
-            )
-            grouped_out[packed] = attended[places]
-        for slot, first, end, total, mask in self._chunks:
-            attended = functional.scaled_dot_product_attention(
-                q[first:end].transpose(0, 1)[None],
-                keys[slot : slot + 1, :, :total],
-                values[slot : slot + 1, :, :total],
-                attn_mask=mask,
-                is_causal=mask is None,
-                scale=self._scale,
-                enable_gqa=True,
-            )
-            out[first:end] = attended[0].transpose(0, 1)
-        return out.view(rows, heads * dim)
-
-
-def _runs(single: Iterable[tuple[Row, int]]) -> list[list[tuple[Row, int]]]:
-    """Split rows in slot order into runs of neighbouring slots."""
-    runs: list[list[tuple[Row, int]]] = []
-    for row, at in single:
-        if runs and row.slot.index - runs[-1][-1][0].slot.index <= _RUN_GAP:
-            runs[-1].append((row, at))
-        else:
-            runs.append([(row, at)])
-    return runs
 
 
 Natural = tuple[tuple[int, int, str], ...]

@@ -6,24 +6,26 @@ gradient by the closed form d loss/d logits = slope · (onehot − softmax) / te
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from journeyman.engine.adapter import Sites, cast
 from journeyman.engine.base import LossSettings
 from journeyman.engine.forward import forward
+from journeyman.engine.gradients import TrainedLayer
 from journeyman.engine.objective import kl_k3, token_terms
 from journeyman.engine.packing import Pack
+from journeyman.engine.tree_attention import TreeAttention
 from journeyman.engine.weights import Weights
 from journeyman.episode import Sample
 
 _HEAD_ROWS = 256
 """Entries whose logits exist at once."""
+_CACHED_ROWS = 4
+"""Of these, entries worked on together on the CPU, so that their numbers stay in its cache."""
 
 
 @dataclass
@@ -73,16 +75,16 @@ def accumulate(
     hidden.backward(gradient)  # type: ignore[no-untyped-call]
 
 
-def entry_logprobs(weights: Weights, sites: Sites | None, pack: Pack, samples: Sequence[Sample]) -> Tensor:
+def entry_logprobs(weights: Weights, sites: Sites, pack: Pack, samples: Sequence[Sample]) -> Tensor:
     """Log-probability of each entry of `pack`, (entries,) float32."""
     with torch.no_grad():
         hidden = _body(weights, sites, pack)
         entries = _entries(weights, pack, samples)
         parts = []
         for start in range(0, len(pack.rows), _HEAD_ROWS):
-            chunk = slice(start, start + _HEAD_ROWS)
-            scaled, normalisers = _scaled_logits(weights, hidden, entries, chunk)
-            parts.append(scaled.gather(1, entries.targets[chunk, None])[:, 0] - normalisers)
+            logits = weights.head.in_parts(hidden[entries.rows[start : start + _HEAD_ROWS]])
+            for some, scaled, normalisers in _tempered(logits, entries, start):
+                parts.append(scaled.gather(1, entries.targets[some, None])[:, 0] - normalisers)
         return torch.cat(parts)
 
 
@@ -100,11 +102,21 @@ def _entries(weights: Weights, pack: Pack, samples: Sequence[Sample]) -> _Entrie
     )
 
 
-def _scaled_logits(weights: Weights, hidden: Tensor, entries: _Entries, chunk: slice) -> tuple[Tensor, Tensor]:
-    """Logits over temperature (entries, vocabulary) in float32, and their log-sum-exp."""
-    logits = weights.head(hidden[entries.rows[chunk]]).float()
-    scaled = logits.div_(entries.temperatures[chunk, None])
-    return scaled, torch.logsumexp(scaled, dim=-1)
+def _tempered(
+    logits: tuple[Tensor, Tensor | None], entries: _Entries, first: int
+) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Of entries from `first` on, a few at a time: which, their logits over temperature (entries, vocabulary) in float32, and
+    their log-sum-exps. The tempered logits may take the place of those given (in two parts, see `Product.in_parts`)."""
+    coarse, fine = logits
+    step = _CACHED_ROWS if coarse.device.type == "cpu" else max(len(coarse), 1)
+    for start in range(0, len(coarse), step):
+        local = slice(start, min(start + step, len(coarse)))
+        some = slice(first + local.start, first + local.stop)
+        scaled = coarse[local].float()
+        if fine is not None:
+            scaled.add_(fine[local])
+        scaled.div_(entries.temperatures[some, None])
+        yield some, scaled, torch.logsumexp(scaled, dim=-1)
 
 
 def _head_chunk(
@@ -116,67 +128,40 @@ def _head_chunk(
     loss: LossSettings,
     totals: Totals,
 ) -> None:
-    scaled, normalisers = _scaled_logits(weights, hidden, entries, chunk)
-    targets = entries.targets[chunk, None]
+    rows = entries.rows[chunk]
+    logits = weights.head.in_parts(hidden[rows])
+    for some, scaled, normalisers in _tempered(logits, entries, chunk.start):
+        d_logits = _logit_gradient(scaled, normalisers, entries, some, loss, totals)
+        logits[0][some.start - chunk.start : some.stop - chunk.start] = d_logits
+    gradient.index_add_(0, rows, weights.head.input_gradient(logits[0]))
+
+
+def _logit_gradient(
+    scaled: Tensor, normalisers: Tensor, entries: _Entries, some: slice, loss: LossSettings, totals: Totals
+) -> Tensor:
+    """d loss / d logits of entries `some`, (entries, vocabulary) float32; their terms go into `totals`."""
+    targets = entries.targets[some, None]
     logprobs = scaled.gather(1, targets)[:, 0] - normalisers
-    terms = token_terms(loss, logprobs, entries.sampled[chunk], entries.advantages[chunk])
-    scales = entries.scales[chunk]
+    terms = token_terms(loss, logprobs, entries.sampled[some], entries.advantages[some])
+    scales = entries.scales[some]
     totals.loss += float((terms.loss * scales).double().sum())
-    probabilities = torch.empty(0)
     if loss.kind == "ppo_clip":
-        probabilities = torch.exp(scaled - normalisers[:, None])
+        probabilities = torch.sub(scaled, normalisers[:, None]).exp_()
         # −Σ p log p = log Σ exp − Σ p · logit
         totals.entropy += float((normalisers - torch.linalg.vecdot(probabilities, scaled)).double().sum())
-        totals.kl += float(kl_k3(logprobs, entries.sampled[chunk]).double().sum())
+        totals.kl += float(kl_k3(logprobs, entries.sampled[some]).double().sum())
         totals.ratio += float(terms.ratio.double().sum())
         totals.ratio_max = max(totals.ratio_max, float(terms.ratio.max()))
         totals.clipped += int(terms.clipped.sum())
     else:
         probabilities = scaled.sub_(normalisers[:, None]).exp_()
     totals.entries += len(logprobs)
-    slopes = terms.slope * scales / entries.temperatures[chunk]
-    d_logits = probabilities.mul_(-slopes[:, None])
-    d_logits.scatter_add_(1, targets, slopes[:, None])
-    gradient.index_add_(0, entries.rows[chunk], weights.head.input_gradient(d_logits.to(weights.dtype)))
+    slopes = terms.slope * scales / entries.temperatures[some]
+    return probabilities.mul_(-slopes[:, None]).scatter_add_(1, targets, slopes[:, None])
 
 
-def _body(weights: Weights, sites: Sites | None, pack: Pack) -> Tensor:
+def _body(weights: Weights, sites: Sites, pack: Pack) -> Tensor:
     ids = torch.tensor(pack.token_ids, device=weights.device)
     positions = torch.tensor(pack.positions, device=weights.device)
-    return forward(weights, sites, ids, positions, _TreeAttention(weights, pack))
-
-
-class _TreeAttention:
-    """Each node attends causally to itself and fully to its ancestors."""
-
-    def __init__(self, weights: Weights, pack: Pack) -> None:
-        self._scale = 1 / math.sqrt(weights.head_dim)
-        self._nodes = pack.nodes
-        self._sizes = [node.end - node.first for node in pack.nodes]
-        self._masks = []
-        for node, count in zip(pack.nodes, self._sizes, strict=True):
-            mask = None
-            if node.ancestors:
-                total = node.position + count
-                mask = torch.ones(count, total, dtype=torch.bool, device=weights.device).tril(node.position)
-            self._masks.append(mask)
-
-    def __call__(self, _layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        rows = len(q)
-        qs, ks, vs = (torch.split(tensor, self._sizes) for tensor in (q, k, v))
-        outs = []
-        for index, node in enumerate(self._nodes):
-            path = [*node.ancestors, index]
-            keys = torch.cat([ks[i] for i in path]) if node.ancestors else ks[index]
-            values = torch.cat([vs[i] for i in path]) if node.ancestors else vs[index]
-            out = functional.scaled_dot_product_attention(
-                qs[index].transpose(0, 1)[None],
-                keys.transpose(0, 1)[None],
-                values.transpose(0, 1)[None],
-                attn_mask=self._masks[index],
-                is_causal=self._masks[index] is None,
-                scale=self._scale,
-                enable_gqa=True,
-            )
-            outs.append(out[0].transpose(0, 1))
-        return torch.cat(outs).view(rows, -1)
+    layers = [TrainedLayer(layer, own, weights.epsilon) for layer, own in zip(weights.layers, sites, strict=True)]
+    return forward(weights, layers, ids, positions, TreeAttention(weights, pack.nodes))

@@ -25,22 +25,55 @@ _PACK_ROWS = 64
 """Rows for which oneDNN lays the weights out; the layout serves other counts as well."""
 
 
-class Frozen:
-    """A linear map that is never trained: y = x Wᵀ + b, W of shape (outputs, inputs)."""
+class Product:
+    """A linear map y = x Wᵀ + b, W of shape (outputs, inputs), prepacked on the CPU; what follows it elementwise is fused in."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        self.weight = weight
         self.bias = bias
+        self._plain: Tensor | None = None
         self._packed: Any = None
         if _packs(weight):
             self._packed = torch.ops.mkldnn._reorder_linear_weight(weight, _PACK_ROWS)
+        else:
+            self._plain = weight
 
     def __call__(self, x: Tensor) -> Tensor:
         """(rows, inputs) → (rows, outputs)."""
-        if self._packed is None:
-            return functional.linear(x, self.weight, self.bias)
-        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._packed, self.bias, "none", [], "")
+        return self._unary(x, "none")
+
+    def silu(self, x: Tensor) -> Tensor:
+        """silu(y)."""
+        return self._unary(x, "swish") if self._packed is not None else functional.silu(self(x))
+
+    def times(self, x: Tensor, other: Tensor) -> Tensor:
+        """y · other, rounded once."""
+        return self._binary(x, other, "mul") if self._packed is not None else self(x).mul_(other)
+
+    def in_parts(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        """y, and what rounding left out of it (itself rounded): their sum in float32 is good to 17 bits. None where y is
+        float32, or where no fused product tells."""
+        y = self(x)
+        if y.dtype == torch.float32 or self._packed is None:
+            return y, None
+        return y, self._binary(x, y.neg(), "add")
+
+    def _unary(self, x: Tensor, then: str) -> Tensor:
+        if self._plain is not None:
+            return functional.linear(x, self._plain, self.bias)
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._packed, self.bias, then, [], "")
         return y
+
+    def _binary(self, x: Tensor, other: Tensor, then: str) -> Tensor:
+        y: Tensor = torch.ops.mkldnn._linear_pointwise.binary(x, other, self._packed, self.bias, then)
+        return y
+
+
+class Frozen(Product):
+    """A linear map that is never trained."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        super().__init__(weight, bias)
+        self.weight = weight
 
     def input_gradient(self, grad: Tensor) -> Tensor:
         """Gradient of the input: (rows, outputs) → (rows, inputs)."""
