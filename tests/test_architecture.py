@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "journeyman"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-RECORDS = {"task", "episode", "recipe", "errors", "codec"}
+RECORDS = {"task", "episode", "recipe", "remote", "sections", "errors", "codec"}
 
 
 def allowed_imports() -> dict[str, set[str]]:

@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -21,7 +22,7 @@ from rich.text import Text
 from journeyman import __version__
 from journeyman.codec import encode
 from journeyman.errors import JourneymanError, RecipeError, TaskFileError
-from journeyman.recipe import Evaluate, Model, Recipe, TaskFilter, checked, load_recipe, parse_recipe
+from journeyman.recipe import Evaluate, Policy, Recipe, TaskFilter, checked, load_recipe, parse_recipe
 
 if TYPE_CHECKING:
     from journeyman.task import Task
@@ -163,42 +164,57 @@ def _world_counts(world: World) -> dict[str, int]:
 def lint(
     names: Annotated[list[str] | None, typer.Argument(metavar="[WORLD]...", help="Worlds to check.")] = None,
     all_worlds: Annotated[bool, typer.Option("--all", help="Every world.")] = False,
+    attack: Annotated[bool, typer.Option("--attack", help="Play the attack suite on every task too.")] = False,
+    processes: Annotated[int | None, typer.Option(min=1, help="Default: one for each processor.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Prove of every task that its oracle passes and that idling, refusing and guessing fail. Exit code 1 on findings."""
-    from journeyman.curriculum.lint import lint_world, merge_reports
+    from journeyman.curriculum.lint_pool import lint_worlds
+    from journeyman.curriculum.lint_text import lines
     from journeyman.progress import track
     from journeyman.worlds import WORLDS, load_world
 
     chosen = list(WORLDS) if all_worlds else names
     if not chosen:
         raise RecipeError("lint", "WORLD", "name a world or give --all.")
-    reports = []
-    for name in chosen:
-        world = load_world(name)
-        with track(err, f"lint {name}", len(world.tasks())) as advance:
-            reports.append(lint_world(world, progress=advance))
-    merged = merge_reports(reports)
+    total = sum(len(load_world(name).tasks()) for name in dict.fromkeys(chosen))
+    with track(err, "lint", total) as advance:
+        found = lint_worlds(chosen, load_world, attack=attack, processes=processes, progress=advance)
     if as_json:
-        _print_json(merged)
+        _print_json(found)
     else:
-        for finding in merged.findings:
-            out.print(
-                f"[bold]{_plain(finding.task)}[/] {finding.rule}: {_plain(finding.detail)} → {_plain(finding.remedy)}"
-            )
-        for name, counts in merged.worlds.items():
-            out.print(f"{name}: " + ", ".join(f"{value} {key}" for key, value in counts.items()))
-        out.print(f"{len(merged.findings)} findings")
-    if merged.findings:
+        for line in lines(found):
+            out.print(line, markup=False, highlight=False, soft_wrap=True)
+    if found.findings:
         raise typer.Exit(1)
+
+
+@app.command()
+def play(
+    world: Annotated[str, typer.Argument(help="A world.")],
+    task: Annotated[str | None, typer.Option("--task", help="A task id (default: a starter).")] = None,
+    seed: Annotated[int, typer.Option(help="Picks the user's words.")] = 0,
+    output: Annotated[Path | None, typer.Option("--out", help="Append the episode to this JSONL file.")] = None,
+) -> None:
+    """Work one task yourself: talk to the user, call the tools, and be graded at the end."""
+    from journeyman.rollout.person import play_in_terminal
+    from journeyman.worlds import load_world
+
+    play_in_terminal(load_world(world), task, seed, output)
 
 
 @app.command("eval")
 def evaluate(
     world: Annotated[str, typer.Argument(help="A world.")],
-    policy: Annotated[str, typer.Option(help="A scripted policy, or `model`.")] = "model",
-    model: Annotated[str, typer.Option(help="Model name or folder, for `--policy model`.")] = Model().name,
-    adapter: Annotated[Path | None, typer.Option(help="Run folder or checkpoint whose weights to use.")] = None,
+    policy: Annotated[str, typer.Option(help="`model`, a scripted policy, or `endpoint:NAME`.")] = "model",
+    recipe: Annotated[
+        Path | None, typer.Option(help="Recipe whose endpoints, judge, model, sampling, limits and prices to use.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Model name or folder, for `--policy model`.")] = None,
+    adapter: Annotated[
+        Path | None, typer.Option(help="Run folder or checkpoint whose weights, and whose recipe's settings, to use.")
+    ] = None,
+    context_limit: Annotated[int | None, typer.Option(min=1, help="Tokens of a whole episode.")] = None,
     family: Annotated[list[str] | None, typer.Option(help="Families (default: all).")] = None,
     split: Annotated[Literal["train", "heldout", "heldout_family"], typer.Option()] = "heldout",
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many tasks.")] = None,
@@ -208,24 +224,54 @@ def evaluate(
     name: Annotated[str | None, typer.Option(help="Name of the run folder.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Play tasks with a scripted policy or a model and print pass rates with intervals."""
+    """Play tasks with a scripted policy, a model or an endpoint and print pass rates with intervals."""
+    from journeyman.parts import evaluation_recipe
     from journeyman.pipeline import evaluate_policy
-
-    stage = Evaluate(name="eval", trials=trials, tasks=(TaskFilter(families=family or [], split=split, limit=limit),))
-    actor = policy if policy != "model" else Path(model).name
-    run_name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"eval-{world}-{actor}-{split}") if name is None else name
-    recipe = Recipe(name=run_name, world=world, stage=[stage], seed=seed, model=Model(name=model))
-    recipe = checked(recipe, "command line")
-    folder = runs / recipe.name
     from journeyman.progress import RichProgress
 
+    base = evaluation_recipe(load_recipe(recipe) if recipe is not None else None, adapter, model, context_limit)
+    stage = Evaluate(name="eval", trials=trials, tasks=(TaskFilter(families=family or [], split=split, limit=limit),))
+    actor = policy if policy != "model" else Path(base.model.name).name
+    run_name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"eval-{world}-{actor}-{split}") if name is None else name
+    # Who acts is said on the command line alone.
+    chosen = msgspec.structs.replace(base, name=run_name, world=world, stage=[stage], seed=seed, policy=Policy())
+    chosen = checked(chosen, "command line")
+    folder = runs / chosen.name
     with RichProgress(err) as progress:
-        result = evaluate_policy(recipe, folder, policy=policy, adapter=adapter, progress=progress)
+        result = evaluate_policy(chosen, folder, policy=policy, adapter=adapter, progress=progress)
     if result.stopped:
         err.print(f"stopped: {result.stopped}. Go on with the same command.")
     _report(folder, None, as_json)
     if result.stopped:
         raise typer.Exit(130)
+
+
+@app.command()
+def calibrate(
+    run: Annotated[Path, typer.Argument(help="A run folder with evaluation episodes.")],
+    recipe: Annotated[
+        Path | None, typer.Option(help="Recipe that names the judge and its endpoint (default: the run's own).")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many episodes.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put what a program decided to the judge: precision, recall and kappa by kind of criterion."""
+    from journeyman.calibrating import calibrate_judge
+    from journeyman.report.text import number
+    from journeyman.train.runfolder import RunFolder
+
+    folder = RunFolder(run)
+    found = calibrate_judge(folder, load_recipe(recipe) if recipe is not None else folder.recipe, limit)
+    if as_json:
+        _print_json(found)
+        return
+    table = Table("kind", "decided", "void", "precision", "recall", "kappa")
+    for kind in found.kinds:
+        figures = (number(value) for value in (kind.precision, kind.recall, kind.kappa))
+        table.add_row(kind.kind, str(kind.decided), str(kind.void), *figures)
+    out.print(f"{found.judge} against the program on {found.episodes} episodes; met is the positive class.")
+    out.print(table)
+    out.print(f"tokens: {found.usage.input} in, {found.usage.output} out, {found.usage.requests} requests")
 
 
 @tasks_app.command("count")

@@ -154,11 +154,12 @@ class Segment(Data, frozen=True):
 
 
 class Usage(Data, frozen=True):
-    """Tokens and requests of one role."""
+    """Tokens and requests of one role. `estimated`: requests whose tokens the endpoint did not tell."""
 
     input: int = 0
     output: int = 0
     requests: int = 0
+    estimated: int = 0
 
 
 class SamplingSettings(Data, frozen=True):
@@ -180,7 +181,8 @@ class Seeds(Data, frozen=True):
 
 
 class Episode(Data, frozen=True):
-    """One attempt. `id` is phase/step/group/trial; `attempt` counts infrastructure retries."""
+    """One attempt. `id` is phase/step/group/trial; `attempt` counts infrastructure retries. `user_faults` labels what a user
+    that a model plays said or did against its scenario; the attempt is graded all the same."""
 
     id: str
     attempt: int
@@ -199,6 +201,7 @@ class Episode(Data, frozen=True):
     reward: float
     failure: Failure
     failure_detail: str = ""
+    user_faults: list[str] = []
     segments: list[Segment] = []
     usage: dict[str, Usage] = {}
     timing: dict[str, float] = {}

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from journeyman.codec import digest
+from msgspec.structs import replace
+
+from journeyman.codec import digest, encode
 from journeyman.engine.base import Sampler, Trainer
-from journeyman.errors import RunFolderError
+from journeyman.errors import RecipeError, RunFolderError
 from journeyman.grading.grade import GRADER_VERSION
-from journeyman.recipe import Recipe
+from journeyman.grading.judge_text import PROMPT_VERSION
+from journeyman.recipe import Evaluate, Recipe
+from journeyman.remote import host_of
 from journeyman.rollout.policy import Policy, TokenPolicy
 from journeyman.rollout.render import Renderer
 from journeyman.train.checkpoint import STATE_FILE, Checkpoints
 from journeyman.train.provenance import Actor
+from journeyman.train.runfolder import RECIPE, RunFolder
 from journeyman.world import World
 from journeyman.worlds import load_world
+
+if TYPE_CHECKING:
+    from journeyman.engine.endpoint import EndpointClient
 
 LICENCES = {"smollm2-135m-instruct": "Apache-2.0"}
 """Licences of the models that have a short name; of others it is theirs to say."""
@@ -39,6 +49,7 @@ class Parts:
         engine: holds the policy's weights; None for a scripted policy, which can only be evaluated.
         renderer: the model's, for training; None where there is no engine.
         actors, dtype, device: for the provenance.
+        clients: the endpoints in use, by name; to be closed in the event loop that used them.
     """
 
     world: World
@@ -48,6 +59,7 @@ class Parts:
     actors: list[Actor]
     dtype: str = ""
     device: str = ""
+    clients: Mapping[str, EndpointClient] = field(default_factory=dict)
 
 
 def build_parts(recipe: Recipe, adapter: Path | None = None) -> Parts:
@@ -55,12 +67,16 @@ def build_parts(recipe: Recipe, adapter: Path | None = None) -> Parts:
 
     Raises:
         WorldError, EngineError, RunFolderError: they cannot be loaded.
+        RecipeError: the key of an endpoint is not in the environment.
     """
+    if recipe.policy.kind == "endpoint":
+        return _endpoint_parts(recipe)
     from journeyman.engine.local import load_engine
     from journeyman.engine.tokenizer import load_tokenizer
     from journeyman.rollout.render import make_renderer
 
     world = load_world(recipe.world)
+    clients = open_clients(recipe)
     engine = load_engine(recipe.model, seed=recipe.seed, threads=recipe.run.threads)
     tokenizer = load_tokenizer(recipe.model.name)
     plain = make_renderer(recipe.model.renderer, tokenizer)
@@ -75,18 +91,84 @@ def build_parts(recipe: Recipe, adapter: Path | None = None) -> Parts:
     actors = [
         Actor("policy", recipe.model.name, version, licence=LICENCES.get(recipe.model.name, "")),
         Actor("teacher", "oracle", world.version),
-        *_referees(world),
+        *_referees(recipe, world),
     ]
     policy = TokenPolicy(engine, plain, recipe.model.name, thinking)
     renderer = thinking if thinking is not None and recipe.sampling.train.thinking else plain
     dtype = str(engine.weights.dtype).removeprefix("torch.")
-    return Parts(world, policy, engine, renderer, actors, dtype, str(engine.weights.device))
+    return Parts(world, policy, engine, renderer, actors, dtype, str(engine.weights.device), clients)
 
 
 def scripted_parts(recipe: Recipe, policy: Policy) -> Parts:
-    """The world, and a policy without a model. Raises WorldError where it cannot be loaded."""
+    """The world, and a policy without a model. Raises WorldError where it cannot be loaded, RecipeError as `build_parts`."""
     world = load_world(recipe.world)
-    return Parts(world, policy, None, None, [Actor("policy", policy.name, world.version), *_referees(world)])
+    actors = [Actor("policy", policy.name, world.version), *_referees(recipe, world)]
+    return Parts(world, policy, None, None, actors, clients=open_clients(recipe))
+
+
+def _endpoint_parts(recipe: Recipe) -> Parts:
+    from journeyman.rollout.chat import ChatPolicy
+
+    world = load_world(recipe.world)
+    clients = open_clients(recipe)
+    name = recipe.policy.endpoint or ""
+    sent = "of every episode: the system message, the schemas of the tools, the conversation, the results of calls"
+    actors = [_remote("policy", recipe, name, "", sent), *_referees(recipe, world)]
+    return Parts(world, ChatPolicy(clients[name], clients[name].endpoint.model), None, None, actors, clients=clients)
+
+
+def open_clients(recipe: Recipe, only: Sequence[str] | None = None) -> dict[str, EndpointClient]:
+    """One client for each endpoint that acts in the run, shared by all its roles, so that its limits hold.
+
+    Args:
+        only: names of endpoints; None: those of policy, user and judge.
+
+    Raises:
+        RecipeError: a key is not in the environment, or stands in the recipe.
+    """
+    roles = (recipe.policy.endpoint, recipe.user.endpoint, recipe.judge.endpoint)
+    names = only if only is not None else [name for name in roles if name is not None]
+    environment = os.environ
+    if not names:
+        return {}
+    from journeyman.engine.endpoint import SHORTEST_SECRET, open_endpoint
+
+    clients = {name: open_endpoint(name, recipe.endpoints[name], environment) for name in dict.fromkeys(names)}
+    text = encode(recipe).decode()
+    for name in clients:
+        key = environment.get(recipe.endpoints[name].api_key_env or "", "").strip()
+        if len(key) >= SHORTEST_SECRET and key in text:
+            raise RecipeError("recipe", f"endpoints.{name}", "the key itself stands in the recipe: take it out.")
+    return clients
+
+
+def evaluation_recipe(
+    given: Recipe | None, adapter: Path | None, model: str | None, context_limit: int | None
+) -> Recipe:
+    """The settings that an evaluation from the command line starts from.
+
+    Args:
+        given: a recipe that was named; else that of the run in which the adapter lies; else all defaults.
+        model: takes the place of the model's name.
+        context_limit: takes the place of `sampling.eval.context_limit`.
+
+    Raises:
+        RunFolderError: the run in which the adapter lies is damaged.
+    """
+    base = given
+    if base is None and adapter is not None:
+        # A checkpoint lies in RUN/checkpoints/step-NNNNNN.
+        homes = [path for path in (adapter, adapter.parent.parent) if (path / RECIPE).is_file()]
+        base = RunFolder(homes[0]).recipe if homes else None
+    if base is None:
+        base = Recipe(name="eval", world="", stage=[Evaluate(name="eval")])
+    if model is not None:
+        base = replace(base, model=replace(base.model, name=model))
+    if context_limit is not None:
+        settings = replace(base.sampling.eval, context_limit=context_limit)
+        base = replace(base, sampling=replace(base.sampling, eval=settings))
+    # How long a sitting may last and what it may cost was meant for the other run.
+    return replace(base, run=replace(base.run, max_wall_seconds=None, max_cost=None)) if given is None else base
 
 
 def newest_checkpoint(path: Path) -> Path:
@@ -105,5 +187,18 @@ def newest_checkpoint(path: Path) -> Path:
     return checkpoints.path(checkpoints.steps()[-1])
 
 
-def _referees(world: World) -> list[Actor]:
-    return [Actor("user", "scripted", world.version), Actor("grader", "journeyman", GRADER_VERSION)]
+def _referees(recipe: Recipe, world: World) -> list[Actor]:
+    user = Actor("user", "scripted", world.version)
+    if recipe.user.endpoint is not None:
+        sent = "of every episode: what the scenario's user wants and knows, and the conversation"
+        user = _remote("user", recipe, recipe.user.endpoint, world.version, sent)
+    actors = [user, Actor("grader", "journeyman", GRADER_VERSION)]
+    if recipe.judge.endpoint is not None:
+        sent = "the conversation and the calls of episodes whose tasks have judged criteria"
+        actors.append(_remote("judge", recipe, recipe.judge.endpoint, PROMPT_VERSION, sent))
+    return actors
+
+
+def _remote(role: str, recipe: Recipe, name: str, version: str, sent: str) -> Actor:
+    endpoint = recipe.endpoints[name]
+    return Actor(role, endpoint.model, version, endpoint=host_of(endpoint.url), sent=sent)

@@ -10,21 +10,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from journeyman.curriculum.pools import select, training_pool
 from journeyman.curriculum.traces import collect_traces, fitting, is_solved, tokenised
 from journeyman.episode import Episode, Group, SamplingSettings
 from journeyman.errors import RecipeError
+from journeyman.grading.judge import Judge
 from journeyman.parts import Parts, build_parts, scripted_parts
-from journeyman.recipe import Evaluate, Grpo, Recipe, Sft, TaskFilter
+from journeyman.preflight import check_room
+from journeyman.recipe import Evaluate, Grpo, Recipe, Sft, TaskFilter, checked
+from journeyman.recipe import Policy as PolicySection
+from journeyman.rollout.judging import EpisodeJudge
 from journeyman.rollout.loop import PlaySettings
-from journeyman.rollout.policy import Policy
+from journeyman.rollout.policy import Policy, TokenPolicy
 from journeyman.rollout.pool import run_pool
 from journeyman.rollout.prompt import offered_tools
 from journeyman.rollout.scripted import SCRIPTED
+from journeyman.rollout.user_llm import ModelledUsers
+from journeyman.rollout.users import UserMaker, scripted_user
 from journeyman.task import Task
 from journeyman.train.checkpoint import State
 from journeyman.train.grpo import GrpoMethod
@@ -33,6 +41,7 @@ from journeyman.train.measure import episode_metrics, episodes_of
 from journeyman.train.method import GroupRequest, group_id
 from journeyman.train.progress import Progress, Silent
 from journeyman.train.provenance import Provenance, describe_machine
+from journeyman.train.rulings import RulingFile
 from journeyman.train.runfolder import RunFolder
 from journeyman.train.runwriter import open_run, refuse_existing
 from journeyman.train.sft import SftMethod
@@ -79,6 +88,8 @@ def run_recipe(
     parts = (build or build_parts)(recipe)
     try:
         check_stages(recipe, parts.world.tasks())
+        if isinstance(parts.policy, TokenPolicy):
+            check_room(recipe, parts.world, parts.policy, parts.world.tasks())
         return _sit(recipe, parts, out, resume, progress or Silent(), stop)
     finally:
         if parts.engine is not None:
@@ -98,13 +109,17 @@ def _sit(recipe: Recipe, parts: Parts, out: Path, resume: bool, progress: Progre
     )
     with open_run(out, recipe, provenance, resume) as writer:
         stopped = None
+        rulings = RulingFile(out) if recipe.judge.endpoint is not None else None
         try:
             sitting = Sitting(writer, recipe, progress, stop)
-            asyncio.run(_Run(recipe, parts, sitting).stages())
+            asyncio.run(_Run(recipe, parts, sitting, rulings).whole())
         except StopRun as end:
             stopped = end.reason
         except KeyboardInterrupt:
             stopped = "interrupted"
+        finally:
+            if rulings is not None:
+                rulings.close()
         writer.sync()
     return Result(RunFolder(out), stopped)
 
@@ -136,23 +151,27 @@ def evaluate_policy(
     """Run a recipe that only evaluates, with a policy of choice. An interrupted evaluation is taken up again.
 
     Args:
-        policy: `model`, or the name of a scripted policy.
+        policy: `model`, the name of a scripted policy, or `endpoint:NAME` with a name of the recipe's endpoints.
         adapter: a checkpoint, or a run folder whose newest checkpoint is meant; its weights go on the model.
 
     Raises:
         RecipeError: an unknown policy, an adapter for a scripted one, or a stage that trains.
         RunFolderError, EngineError: as `run_recipe`; also for an adapter that is not there.
     """
-    if policy != "model" and policy not in SCRIPTED:
-        raise RecipeError("policy", policy, f"unknown; known: model, {', '.join(SCRIPTED)}.")
-    if policy != "model" and adapter is not None:
+    kind, _, endpoint = policy.partition(":")
+    if kind == "endpoint":
+        section = PolicySection("endpoint", endpoint)
+        recipe = checked(msgspec.structs.replace(recipe, policy=section), "command line")
+    elif policy != "model" and policy not in SCRIPTED:
+        raise RecipeError("policy", policy, f"unknown; known: model, {', '.join(SCRIPTED)}, endpoint:NAME.")
+    if adapter is not None and (policy != "model" or recipe.policy.kind != "model"):
         raise RecipeError("adapter", str(adapter), "only `model` takes an adapter: leave it out.")
     trains = [stage.name for stage in recipe.stage if not isinstance(stage, Evaluate)]
     if trains:
         raise RecipeError("recipe", f"stage {trains[0]}", "trains: use `journeyman train`.")
 
     def build(wanted: Recipe) -> Parts:
-        return build_parts(wanted, adapter) if policy == "model" else scripted_parts(wanted, SCRIPTED[policy])
+        return scripted_parts(wanted, SCRIPTED[policy]) if policy in SCRIPTED else build_parts(wanted, adapter)
 
     return run_recipe(recipe, out, True, progress, stop, build)
 
@@ -164,12 +183,21 @@ class _Run:
     recipe: Recipe
     parts: Parts
     sitting: Sitting
+    rulings: RulingFile | None = None
     tasks: list[Task] = field(init=False)
     by_id: dict[str, Task] = field(init=False)
 
     def __post_init__(self) -> None:
         self.tasks = self.parts.world.tasks()
         self.by_id = {task.id: task for task in self.tasks}
+
+    async def whole(self) -> None:
+        """Run what is left, and hang up."""
+        try:
+            await self.stages()
+        finally:
+            for client in self.parts.clients.values():
+                await client.close()
 
     async def stages(self) -> None:
         """Run what is left."""
@@ -296,7 +324,15 @@ class _Run:
 
     def _player(self, policy: Policy, sampling: SamplingSettings | None) -> PlayPool:
         recipe, world = self.recipe, self.parts.world
-        settings = PlaySettings(recipe.limits, recipe.reward, sampling, recipe.rendering.tools)
+        # An endpoint is given the schemas of the tools themselves.
+        native = not isinstance(policy, TokenPolicy) and self.recipe.policy.kind == "endpoint"
+        tools = "json" if native else recipe.rendering.tools
+        settings = PlaySettings(recipe.limits, recipe.reward, sampling, tools)
+        afterwards = None
+        if policy is self.parts.policy:
+            # Traces of the oracle need neither judge nor modelled user.
+            afterwards = self._judge()
+            settings = replace(settings, user=self._users())
 
         async def play(specs: Any, on_episode: Callable[[Episode], None]) -> list[Episode]:
             return await run_pool(
@@ -307,9 +343,24 @@ class _Run:
                 concurrency=recipe.run.concurrency,
                 retries=recipe.run.retries,
                 on_episode=on_episode,
+                afterwards=afterwards,
             )
 
         return play
+
+    def _users(self) -> UserMaker:
+        section = self.recipe.user
+        if section.endpoint is None:
+            return scripted_user
+        return ModelledUsers(self.parts.clients[section.endpoint], section.temperature, section.max_tokens)
+
+    def _judge(self) -> EpisodeJudge | None:
+        section = self.recipe.judge
+        if section.endpoint is None or self.rulings is None:
+            return None
+        client = self.parts.clients[section.endpoint]
+        judge = Judge(client, client.endpoint.model, self.rulings, section.max_tokens)
+        return EpisodeJudge(judge, self.recipe.reward, self.recipe.limits)
 
     def _shown(self, task_id: str) -> Sequence[ToolSpec]:
         """The tools that the renderer's template shows for a task: none where the system message names them."""

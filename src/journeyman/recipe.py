@@ -8,34 +8,22 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from journeyman.episode import SamplingSettings
 from journeyman.errors import RecipeError
+from journeyman.remote import Endpoint, EndpointName, Judge, Policy, User, check_endpoints
+from journeyman.sections import BIG, NAME, Amount, Beta, Count, Fraction, Positive, Section, Size, known_keys
 
-BIG = 1_000_000
-"""No count of a recipe is larger: beyond it stands a slip of the pen that would fill the memory."""
+__all__ = ["Endpoint", "Judge", "Policy", "Section", "User"]
 
-Positive = Annotated[int, Meta(ge=1, le=BIG)]
-Count = Annotated[int, Meta(ge=0, le=BIG)]
-Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-# The upper bound keeps infinity out, any bound keeps NaN out.
-Amount = Annotated[float, Meta(ge=0.0, le=1e12)]
-Size = Annotated[float, Meta(gt=0.0, le=1e12)]
-Beta = Annotated[float, Meta(ge=0.0, lt=1.0)]
-
-NAME = r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z"
-"""Names of runs and of stages: they become names of folders and files."""
 MAX_BYTES = 1 << 18
 """Size of a recipe file. What is larger is some other file."""
-
-
-class Section(Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of every recipe section."""
 
 
 class Model(Section, frozen=True):
@@ -98,7 +86,10 @@ class Optimizer(Section, frozen=True):
 
 
 class TaskFilter(Section, frozen=True):
-    """Which tasks a stage takes: those of `families` (all if empty) in `split`, at most `limit`, in world order."""
+    """Which tasks a stage takes: those of `families` (all if empty) in `split`, at most `limit`, in world order.
+
+    In a recipe file the filters of an evaluation are of split `heldout` unless they say otherwise.
+    """
 
     families: list[str] = []
     split: Literal["train", "heldout", "heldout_family"] = "train"
@@ -189,6 +180,10 @@ class Recipe(Section, frozen=True):
     reward: Reward = Reward()
     run: RunSettings = RunSettings()
     prices: Prices = Prices()
+    endpoints: dict[EndpointName, Endpoint] = {}
+    policy: Policy = Policy()
+    judge: Judge = Judge()
+    user: User = User()
     held_out_worlds: list[str] = []
     """Worlds kept out of training altogether: a training stage on one of them is refused."""
 
@@ -203,7 +198,22 @@ def parse_recipe(text: str, where: str) -> Recipe:
         raw: dict[str, Any] = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise RecipeError(where, "", f"not valid TOML ({error}).") from error
-    return _convert(raw, where)
+    return _convert(_held_out_by_default(raw), where)
+
+
+def _held_out_by_default(raw: dict[str, Any]) -> dict[str, Any]:
+    """The recipe with split `heldout` in the filters of its evaluations that name none."""
+    stages = raw.get("stage")
+    if not isinstance(stages, list):
+        return raw
+    filled = []
+    for stage in stages:
+        filters = stage.get("tasks") if isinstance(stage, Mapping) and stage.get("kind") == "evaluate" else None
+        if isinstance(filters, list):
+            filters = [{"split": "heldout", **one} if isinstance(one, Mapping) else one for one in filters]
+            stage = {**stage, "tasks": filters}
+        filled.append(stage)
+    return {**raw, "stage": filled}
 
 
 def checked(recipe: Recipe, where: str) -> Recipe:
@@ -220,9 +230,10 @@ def _convert(raw: Any, where: str) -> Recipe:
         recipe = msgspec.convert(raw, Recipe)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
-        raise RecipeError(
-            where, path.rstrip("`").lstrip(".") or "top level", f"{message}. See docs/recipes.md."
-        ) from error
+        place = path.rstrip("`")
+        if "unknown field" in message:
+            message += f"; known: {', '.join(known_keys(Recipe, place, raw))}"
+        raise RecipeError(where, place.lstrip(".") or "top level", f"{message}. See docs/recipes.md.") from error
     check_recipe(recipe, where)
     return recipe
 
@@ -246,7 +257,19 @@ def check_recipe(recipe: Recipe, where: str) -> None:
     Raises:
         RecipeError: naming the key and the remedy.
     """
-    names = [stage.name for stage in recipe.stage]
+    _check_names([stage.name for stage in recipe.stage], where)
+    _check_stages(recipe, where)
+    _check_sampling(recipe.sampling, where)
+    uses = {f"{role}.endpoint": getattr(recipe, role).endpoint for role in ("policy", "judge", "user")}
+    for role, section, remote in (("policy", recipe.policy, "endpoint"), ("user", recipe.user, "llm")):
+        if section.kind == remote and section.endpoint is None:
+            raise RecipeError(where, f"{role}.endpoint", f'kind = "{remote}" needs the name of an [endpoints.NAME].')
+        if section.kind != remote and section.endpoint is not None:
+            raise RecipeError(where, f"{role}.kind", f'must be "{remote}" where an endpoint is named.')
+    check_endpoints(recipe.endpoints, uses, recipe.run.network, where)
+
+
+def _check_names(names: list[str], where: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise RecipeError(where, "stage.name", f"two stages are named {name!r}: give each its own name.")
@@ -260,7 +283,16 @@ def check_recipe(recipe: Recipe, where: str) -> None:
             raise RecipeError(
                 where, "stage.name", f"{name!r} is the phase of another stage's monitoring evaluations: rename one."
             )
+
+
+def _check_stages(recipe: Recipe, where: str) -> None:
     for stage in recipe.stage:
+        if isinstance(stage, Sft | Grpo) and recipe.policy.kind == "endpoint":
+            raise RecipeError(
+                where,
+                f"stage {stage.name}: kind",
+                "an endpoint gives no token ids, so it can be evaluated only: leave the stage out, or name a model.",
+            )
         if isinstance(stage, Sft | Grpo) and stage.tasks.split != "train":
             raise RecipeError(
                 where, f"stage {stage.name}: tasks.split", 'held-out tasks cannot feed training: use split = "train".'
@@ -274,8 +306,11 @@ def check_recipe(recipe: Recipe, where: str) -> None:
                 )
             if stage.evaluate_every and stage.monitor is None:
                 raise RecipeError(where, f"stage {stage.name}: monitor", "evaluate_every needs a monitor task filter.")
+
+
+def _check_sampling(sampling: Sampling, where: str) -> None:
     for part in ("train", "eval"):
-        settings: SamplingSettings = getattr(recipe.sampling, part)
+        settings: SamplingSettings = getattr(sampling, part)
         if not 1e-3 <= settings.temperature <= 1e3:
             raise RecipeError(
                 where, f"sampling.{part}.temperature", "must lie in 0.001..1000 (0.01 is close to greedy)."
@@ -285,5 +320,5 @@ def check_recipe(recipe: Recipe, where: str) -> None:
         for key in ("max_tokens", "context_limit"):
             if not 1 <= getattr(settings, key) <= BIG:
                 raise RecipeError(where, f"sampling.{part}.{key}", f"must lie in 1..{BIG}.")
-    if recipe.sampling.train.top_p != 1.0:
+    if sampling.train.top_p != 1.0:
         raise RecipeError(where, "sampling.train.top_p", "must be 1: truncated sampling biases the importance ratio.")

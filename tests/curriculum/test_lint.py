@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from journeyman.curriculum.lint import lint_world, merge_reports
-from journeyman.curriculum.lint_bench import spliced
+from journeyman.codec import encode
+from journeyman.curriculum.lint import LintReport, lint_world, merge_reports
+from journeyman.curriculum.lint_bench import Bench, spliced
+from journeyman.curriculum.lint_order import ORDERS, reorderings
+from journeyman.curriculum.lint_own import own_names, same_predicate
+from journeyman.curriculum.lint_pool import lint_worlds
 from journeyman.curriculum.lint_rules import RULES
+from journeyman.curriculum.lint_text import lines
 from journeyman.task import (
+    AllOf,
+    AnyOf,
     Call,
     CallPattern,
     Criterion,
@@ -81,7 +90,7 @@ def test_sound_tasks_have_no_finding_and_are_counted() -> None:
     assert counts["tasks"] == 3
     assert counts["families"] == 3
     assert counts["criteria"] == sum(len(task.criteria) for task in tasks)
-    assert counts["tables"] == 30
+    assert counts["tables"] == 32
     # 2 calls of the starter, 12 of the payment, 11 of the credit.
     assert counts["oracle_calls_median"] == 11.0
 
@@ -91,6 +100,40 @@ def test_reports_merge() -> None:
     both = merge_reports([report, report])
     assert list(both.worlds) == ["telecom"]
     assert both.findings == []
+    one = LintReport({}, [], [], {"loop": {"played": 2, "passed": 0}})
+    other = LintReport({}, [], [], {"loop": {"played": 3, "passed": 1}, "flood": {"played": 1, "passed": 0}})
+    assert merge_reports([one, other]).attacks == {
+        "loop": {"played": 5, "passed": 1},
+        "flood": {"played": 1, "passed": 0},
+    }
+
+
+def test_figures_are_told_to_a_person() -> None:
+    report = lint_world(WORLD, tasks=[switch_task()], attack=True)
+    told = list(lines(report))
+    assert told[-1] == "0 findings"
+    assert "attack hostile_reads: played 1, passed 1" in told
+    assert any("1 tasks" in line and "level 1" in line for line in told)
+
+
+def test_criteria_that_tell_nobody_apart_are_listed() -> None:
+    report = lint_world(WORLD, tasks=[switch_task(), payment_task()])
+    listed = {(one.family, one.criterion): one for one in report.constant_criteria}
+    assert ("starter_line_features", "does_find") not in listed, "the oracle finds the line, an idle one does not"
+    never = listed[("past_due_payment", "posted_cash")]
+    assert (never.polarity, never.tasks, never.of) == ("must_not", 1, 1)
+
+
+def test_processes_give_the_same_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "rollout"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "rollout"))
+    one, two = (
+        lint_worlds(["corner_shop:WORLD"], load_world, attack=True, processes=count, progress=lambda: None)
+        for count in (1, 2)
+    )
+    assert encode(one) == encode(two)
+    assert one.worlds["shop"]["tasks"] == 18
+    assert one.attacks["loop"] == {"played": 18, "passed": 0}
 
 
 def test_every_rule_has_a_broken_copy_here() -> None:
@@ -119,6 +162,58 @@ def test_rule_form_same_predicate_twice() -> None:
     assert rules(with_criterion(task, 2, predicate=task.criteria[0].predicate, witness=task.criteria[0].witness)) == {
         "form"
     }
+
+
+def test_rule_form_same_predicate_however_it_is_written() -> None:
+    call = CallPattern("find_line", {"phone": "555-0001"})
+    other = Happened(CallPattern(["find_line"], {"phone": "555-0001"}))
+    assert same_predicate(Happened(call)) == same_predicate(other) == same_predicate(AllOf([other]))
+    pair = [Happened(call), Happened(CallPattern("get_line"))]
+    assert same_predicate(AnyOf(pair)) == same_predicate(AnyOf(pair[::-1]))
+    assert same_predicate(AnyOf(pair)) != same_predicate(AllOf(pair))
+    assert same_predicate(Happened(call)) != same_predicate(Happened(CallPattern("find_line", {"phone": "555-0002"})))
+    assert same_predicate(Happened(call)) != same_predicate(Happened(call, min=2))
+    # To demand and to forbid the same thing is no second criterion either.
+    task = switch_task()
+    assert "form" in rules(with_criterion(task, 5, predicate=task.criteria[0].predicate))
+
+
+def test_rule_own_strangers() -> None:
+    task = payment_task()
+    strangers = [
+        Criterion(
+            f"stranger_{number}", "The clerk reads something.", "must",
+            predicate=Happened(CallPattern(["get_account", "find_account", f"none_{number}"], status="any")),
+            witness=task.criteria[0].witness,
+        )
+        for number in range(len(task.criteria))
+    ]  # fmt: skip
+    findings = lint_world(WORLD, tasks=[replace(task, criteria=[*task.criteria, *strangers]).sealed()]).findings
+    found = [finding for finding in findings if finding.rule == "own"]
+    assert len(found) == 1
+    assert "stranger_0" in found[0].detail
+    # Starters are let off.
+    assert "own" not in rules(switch_task())
+
+
+def test_own_names_are_the_task_s_records_and_the_articles() -> None:
+    task = payment_task()
+    names = own_names(WORLD, task)
+    assert {"PAY-SAVED", "INV-8001", "PM-8001"} <= names
+    assert task.scenario is not None
+    assert {str(card.value) for card in task.scenario.facts} <= names
+    assert not names & {"1", "2", "solved", "billing"}
+
+
+def test_rule_constant_must_that_everyone_meets() -> None:
+    task = switch_task()
+    anyone = Criterion(
+        "anyone", "Nothing is paid.", "must", predicate=Happened(CallPattern("take_payment"), min=0, max=0)
+    )
+    findings = lint_world(WORLD, tasks=[replace(task, criteria=[*task.criteria, anyone]).sealed()]).findings
+    assert [one.detail for one in findings if one.rule == "constant"] == [
+        "criterion anyone has one verdict for every policy"
+    ]
 
 
 def test_rule_form_unspoken_start_fact() -> None:
@@ -202,6 +297,18 @@ def test_rule_order_generated_id_as_a_literal() -> None:
     free = Match(any=True)
     assert "order" not in rules(with_rows(free, free))
     assert "order" in rules(with_rows("MSG-9001", "MSG-9002"))
+
+
+def test_rule_order_tries_writes_that_are_not_neighbours() -> None:
+    with asyncio.Runner() as runner:
+        bench = Bench(WORLD, payment_task(), runner)
+        tried = [names for _, names in reorderings(bench)]
+    assert 0 < len(tried) <= ORDERS
+    assert len(set(tried)) == len(tried)
+    # The mail does not wait for the ticket that lies two writes before it.
+    assert any(names.index("send_email") < names.index("create_ticket") for names in tried)
+    with asyncio.Runner() as runner:
+        assert [names for _, names in reorderings(Bench(WORLD, payment_task(), runner))] == tried
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ STATEMENTS: list[Row] = [
     ("It is due by Mar 5, 2026.", ["due_date=2026-03-05"]),
     ("It is due on 3/5/2026.", ["due_date=2026-03-05"]),
     ("It is due on March 5th.", ["due_date=--03-05"]),
-    ("It is due on February 30, 2026.", []),
+    ("It is due on February 30, 2026.", ["due_date=2026-02-30"]),
     ("$167.00 is due by March 5, 2026.", ["due_date=2026-03-05"]),
     ("Your balance of $167.00 is due on March 5, 2026.", ["balance=167.0", "due_date=2026-03-05"]),
     ("A technician comes on 2026-04-01.", ["visit=2026-04-01"]),
@@ -84,7 +84,7 @@ STATEMENTS: list[Row] = [
     ("Your balance is $167 - your late fee is $20.", ["balance=167.0", "late_fee=20.0"]),
     ("Your balance (as of today) is $167.", ["balance=167.0"]),
     ("The balance is $167; it is due on 2026-03-05.", ["balance=167.0", "due_date=2026-03-05"]),
-    ("User: yes, please charge me $167.", ["charge=167.0"]),
+    ("User: yes, please charge me $167.", []),
 ]
 
 NOTHING_ASSERTED: list[Row] = [
@@ -178,15 +178,15 @@ PROPOSALS: list[Row] = [
     ("Is restoring LN-0001 fine with you?", []),
     ("Did I charge $167?", []),
     ("Were you charged $167?", []),
-    ("May I have your PIN to charge your card?", ["?pin", "?method"]),
-    ("Please confirm your PIN so that I can charge your card.", ["?pin", "?method"]),
+    ("May I have your PIN to charge your card?", ["?pin"]),
+    ("Please confirm your PIN so that I can charge your card.", ["?pin"]),
     ("I will charge $167 to your default card now.", ["charge=167.0", "method=PM-2"]),
     ("I charged $167 to your default card.", ["charge=167.0", "method=PM-2"]),
     ("Shall I go ahead?", []),
     ("To confirm: charge $167 to your default card?", ["take_payment(amount_cents=16700,method=PM-2)"]),
     ("Just to confirm your PIN?", ["?pin"]),
     ("Do I have your consent to charge $167 to your default card?", ["take_payment(amount_cents=16700,method=PM-2)"]),
-    ("Shall I not charge your default card?", ["?method"]),
+    ("Shall I not charge your default card?", []),
 ]  # fmt: skip
 
 DENIALS: list[Row] = [
@@ -210,7 +210,7 @@ DENIALS: list[Row] = [
     ("I'm sorry, but I won't be able to waive the late fee.", ["!fee_waiver"]),
     ("I can't find a refund.", []),
     ("I can't issue a refund until you tell me your PIN.", []),
-    ("Can't I get a refund?", ["?refund"]),
+    ("Can't I get a refund?", []),
     ("I can waive the fee.", []),
     ("I have documented the refund request.", []),
     ("I cannot see your balance, but you get a refund of $20.", ["refund=20.0"]),

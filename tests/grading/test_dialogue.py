@@ -107,9 +107,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_is_read_quickly_and_its_events_can_be_stored(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     events = READER.read_agent(text[:MAX_CHARACTERS], 0, 0)
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
     encode(events)
 
 

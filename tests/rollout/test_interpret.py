@@ -10,7 +10,7 @@ from tokenizers_for_tests import qwen3, smollm2
 
 from journeyman.episode import Message, ToolCall, Turn
 from journeyman.rollout.chatml import ChatMLRenderer
-from journeyman.rollout.interpret import compose, interpret, parse_json, silence
+from journeyman.rollout.interpret import NativeCall, compose, interpret, interpret_native, parse_json, silence
 from journeyman.rollout.render import Renderer, make_renderer
 from journeyman.world.tools import ToolSpec
 
@@ -269,3 +269,59 @@ def test_noise_never_raises() -> None:
 def test_both_renderers_are_chosen_by_the_tokenizer() -> None:
     assert isinstance(make_renderer("auto", smollm2()), ChatMLRenderer)
     assert type(make_renderer("auto", qwen3())).__name__ == "QwenRenderer"
+
+
+# --- what an endpoint told apart itself ---------------------------------------------------------------------------
+
+PAY = ToolSpec(
+    name="pay",
+    description="Pay.",
+    kind="write",
+    parameters={"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]},
+    signature="pay(amount: int)",
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ('{"amount": 5}', {"amount": 5}),
+        ({"amount": 5}, {"amount": 5}),
+        ('"{\\"amount\\": 5}"', {"amount": 5}),
+        (' {"amount": "5"} ', {"amount": 5}),  # typed by the schema, as in a block
+        (None, {}),
+        ("", {}),
+        ("  ", {}),
+    ],
+)
+def test_native_arguments_come_in_many_forms(arguments: object, wanted: object) -> None:
+    turn = interpret_native("", "", [NativeCall("pay", arguments)], {"pay": PAY})
+    assert [(call.name, call.arguments, call.error) for call in turn.calls] == [("pay", wanted, None)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *('{"amount": 5', "[1]", "5", '{"a": 1, "a": 2}', '{"a": NaN}', '{"a": 1} x', {"a": float("nan")}, 7, True),
+        *([1], '"\\"x\\""', '{"a": "\\ud800"}', "[" * 100_000),
+    ],
+)
+def test_native_arguments_that_are_no_object_are_an_unreadable_call(arguments: object) -> None:
+    (call,) = interpret_native("", "", [NativeCall("pay", arguments)], {"pay": PAY}).calls
+    assert call.arguments is None
+    assert call.error
+    assert call.name == "pay"
+
+
+@pytest.mark.parametrize("name", [None, "", 7, {}])
+def test_a_native_call_without_a_name_is_unreadable(name: object) -> None:
+    (call,) = interpret_native("", "", [NativeCall(name, "{}")], {}).calls
+    assert (call.arguments, call.name) == (None, "")
+
+
+def test_blocks_in_the_text_count_only_where_the_endpoint_read_none() -> None:
+    block = '<think>so</think>Hm.<tool_call>{"name": "pay", "arguments": {"amount": 1}}</tool_call>'
+    both = interpret_native(block, "first", [NativeCall("pay", {"amount": 2})], {"pay": PAY})
+    assert (both.text, both.reasoning, [call.arguments for call in both.calls]) == ("Hm.", "first\nso", [{"amount": 2}])
+    alone = interpret_native(block, "", [], {"pay": PAY}, finish="length")
+    assert ([call.arguments for call in alone.calls], alone.finish) == ([{"amount": 1}], "length")

@@ -18,7 +18,7 @@ from journeyman.engine.base import SampleRequest
 from journeyman.episode import Episode, Message, SamplingSettings, Seeds, Segment, ToolCall, Turn, Usage
 from journeyman.errors import EngineError
 from journeyman.recipe import Limits, Reward
-from journeyman.rollout import loop
+from journeyman.rollout import users
 from journeyman.rollout.loop import PlaySettings, play
 from journeyman.rollout.policy import EpisodeContext, EpisodeSpec, TokenPolicy
 from journeyman.rollout.render import make_renderer
@@ -273,12 +273,12 @@ def test_a_broken_user_is_a_user_failure(monkeypatch: pytest.MonkeyPatch) -> Non
     def broken(*_: Any, **__: Any) -> Any:
         raise ValueError("no such persona")
 
-    monkeypatch.setattr(loop.ScriptedUser, "step", broken)
+    monkeypatch.setattr(users.ScriptedUser, "step", broken)
     episode = run(task_of("cancel"), SCRIPTED["idle"])
     assert (episode.ended, episode.failure, episode.verdict) == ("error", "user", None)
     assert episode.failure_detail == "ValueError: no such persona"
     monkeypatch.undo()
-    monkeypatch.setattr(loop.ScriptedUser, "open", broken)
+    monkeypatch.setattr(users.ScriptedUser, "open", broken)
     assert run(task_of("cancel"), SCRIPTED["idle"]).failure == "user"
 
 

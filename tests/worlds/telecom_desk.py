@@ -24,6 +24,7 @@ KEYS = {
     "credits": "credit_id",
     "approvals": "approval_id",
     "tickets": "ticket_id",
+    "number_ports": "port_id",
 }
 
 
@@ -64,6 +65,7 @@ def account_rows() -> list[RowChange]:
         insert("payments", payment_id="PAY-8001", account_id="A-8001", method_id="PM-8001", source="saved_method",
                amount_cents=15000, refunded_cents=0, status="posted", paid_at="2026-02-20T10:00:00"),
         insert("approvals", approval_id="AP-8001", account_id="A-8001", kind="credit", amount_cents=8000, status="approved", requested_at="2026-03-01T10:00:00"),
+        insert("number_ports", port_id="PRT-8001", line_id="LN-8001", direction="in", carrier="Telora", status="rejected", requested_at="2026-02-20T10:00:00"),
         insert("tickets", ticket_id="TK-8001", account_id="A-8001", topic="billing", priority="normal", status="open", summary="s", opened_at="2026-02-01T10:00:00"),
     ]  # fmt: skip
 
@@ -111,6 +113,7 @@ VALID: dict[str, dict[str, Any]] = {
     "get_plan": {"line_id": "LN-8001"},
     "list_plans": {"kind": "personal"},
     "change_plan": {"line_id": "LN-8001", "plan_id": "max"},
+    "bill_proration": {"line_id": "LN-8001", "amount": 4.33, "direction": "charge"},
     "list_addons": {"line_id": "LN-8001"},
     "add_addon": {"line_id": "LN-8001", "addon_id": "roam-pass"},
     "remove_addon": {"line_id": "LN-8001", "addon_id": "roam-pass"},
@@ -124,6 +127,7 @@ VALID: dict[str, dict[str, Any]] = {
     "apply_credit": {"account_id": "A-8001", "amount": 5, "reason": "outage"},
     "waive_late_fee": {"invoice_id": "INV-8001"},
     "open_dispute": {"invoice_id": "INV-8001", "item_numbers": [2, 1], "reason": "not_mine"},
+    "list_disputes": {"account_id": "A-8001"},
     "set_autopay": {"account_id": "A-8001", "state": "on"},
     "set_bill_delivery": {"account_id": "A-8001", "delivery": "email"},
     "list_payment_methods": {"account_id": "A-8001"},
@@ -149,6 +153,8 @@ VALID: dict[str, dict[str, Any]] = {
     "run_line_test": {"line_id": "LN-8001"},
     "replace_sim": {"line_id": "LN-8001", "kind": "esim"},
     "get_port_status": {"phone": "555-0001"},
+    "list_port_requests": {"line_id": "LN-8001"},
+    "resubmit_port_in": {"port_id": "PRT-8001", "port_pin": "123456"},
     "send_port_pin": {"line_id": "LN-8001"},
     "request_port_out": {"line_id": "LN-8001", "carrier": "Telora", "port_pin": "000000"},
     "send_sms": {"customer_id": "C-8001", "template": "notice", "body": "b"},
@@ -162,6 +168,5 @@ REFUSED = {
     "restore_line": "not_eligible",
     "remove_addon": "not_found",
     "set_default_payment_method": "declined",
-    "get_port_status": "not_found",
     "request_port_out": "declined",
 }

@@ -14,7 +14,7 @@ from journeyman.codec import canonical, seed_of
 from journeyman.episode import Episode, Seeds
 from journeyman.recipe import Limits, Reward
 from journeyman.rollout.loop import EpisodeSpec, PlaySettings, play
-from journeyman.rollout.scripted import SCRIPTED
+from journeyman.rollout.scripted import SCRIPTED, ScriptedPolicy
 from journeyman.task import Call, Splice, Step, Task
 from journeyman.world import World
 
@@ -51,6 +51,7 @@ class Bench:
         self.task = task
         self._runner = runner
         self._played: dict[bytes, Episode] = {}
+        self._probed: dict[str, Episode] = {}
 
     def is_write(self, step: Step) -> bool:
         """Whether the step calls a tool that writes."""
@@ -66,10 +67,21 @@ class Bench:
         """The episode of the oracle policy on the task with `steps` as its oracle."""
         key = canonical(list(steps))
         if key not in self._played:
-            self._played[key] = self.play_fresh("oracle", steps)
+            self._played[key] = self.play_fresh(SCRIPTED["oracle"], steps)
         return self._played[key]
 
-    def play_fresh(self, policy: str, steps: Sequence[Step] | None = None) -> Episode:
+    def probe(self, policy: ScriptedPolicy) -> Episode:
+        """The episode of a policy on the task as it is."""
+        if policy.name not in self._probed:
+            self._probed[policy.name] = self.play_fresh(policy)
+        return self._probed[policy.name]
+
+    @property
+    def probes(self) -> list[Episode]:
+        """The oracle's episode and that of every policy probed so far."""
+        return [self.oracle, *self._probed.values()]
+
+    def play_fresh(self, policy: ScriptedPolicy, steps: Sequence[Step] | None = None) -> Episode:
         """A new episode of a scripted policy, never one remembered."""
         task = self.task if steps is None else msgspec.structs.replace(self.task, oracle=list(steps))
         task = task.sealed()
@@ -78,4 +90,5 @@ class Bench:
         )
         spec = EpisodeSpec(id=f"lint/0/{self.task.id}/0", task=task, seeds=seeds)
         settings = PlaySettings(limits=LINT_LIMITS, reward=Reward())
-        return self._runner.run(play(spec, self.world, SCRIPTED[policy], settings))
+        # Straight on the loop: `Runner.run` changes signal handlers each time, at the price of another play.
+        return self._runner.get_loop().run_until_complete(play(spec, self.world, policy, settings))

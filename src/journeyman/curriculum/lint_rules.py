@@ -7,26 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from journeyman.codec import canonical
 from journeyman.curriculum.lint_bench import Bench, spliced
+from journeyman.curriculum.lint_order import reorderings, same_effect, same_records
+from journeyman.curriculum.lint_own import OWN_SHARE, names_own, own_names, same_predicate
 from journeyman.episode import Episode, Verdict
-from journeyman.task import (
-    AllOf,
-    AnyOf,
-    Before,
-    Call,
-    CallPattern,
-    Criterion,
-    Data,
-    FactCard,
-    Predicate,
-    RowChange,
-    Scalar,
-    Step,
-    Task,
-    Without,
-    task_hash,
-)
+from journeyman.rollout.attacks import ATTACKS
+from journeyman.rollout.scripted import SCRIPTED
+from journeyman.task import Call, Criterion, Data, FactCard, Step, Task, task_hash
 from journeyman.world import World
 
 
@@ -38,6 +25,9 @@ class Flaw(Data, frozen=True):
 
 
 Rule = Callable[[Bench], Iterator[Flaw]]
+
+PROBES = ("idle", "refuse", "writes_only", "shotgun")
+"""Policies that, with the oracle, show whether a criterion tells anybody apart."""
 
 
 def form(bench: Bench) -> Iterator[Flaw]:
@@ -56,10 +46,10 @@ def form(bench: Bench) -> Iterator[Flaw]:
         if criterion.predicate is None and criterion.required:
             yield Flaw(f"criterion {criterion.id} is required but left to a judge", "Give it a predicate.")
         if criterion.predicate is not None:
-            key = canonical([criterion.polarity, criterion.predicate])
+            key = same_predicate(criterion.predicate)
             if key in seen_predicates:
                 detail = f"criteria {seen_predicates[key]} and {criterion.id} check the same thing"
-                yield Flaw(detail, "Drop one of them.")
+                yield Flaw(detail, "Drop one of them, or give each its own arguments.")
             seen_predicates[key] = criterion.id
     yield from _unspoken(bench.world, task)
     for tool in _tools_needed(task):
@@ -77,7 +67,7 @@ def oracle(bench: Bench) -> Iterator[Flaw]:
 def idle(bench: Bench) -> Iterator[Flaw]:
     """Doing nothing, refusing at once and transferring at once fail and earn nothing."""
     for policy in ("idle", "refuse", "transfer"):
-        episode = bench.play_fresh(policy)
+        episode = bench.probe(SCRIPTED[policy])
         yield from _ungraded(episode, policy)
         if _passed(episode) or episode.reward > 0.0:
             detail = f"the {policy} policy earns {episode.reward:.3f}{_met_musts(episode, bench.task)}"
@@ -85,16 +75,20 @@ def idle(bench: Bench) -> Iterator[Flaw]:
 
 
 def shotgun(bench: Bench) -> Iterator[Flaw]:
-    """Every plausible write and every value recited fails."""
-    episode = bench.play_fresh("shotgun")
-    yield from _ungraded(episode, "shotgun")
-    if _passed(episode):
-        yield Flaw("the shotgun policy passes", "Expect rows and facts that a blind run cannot all get right.")
+    """Every plausible write and every value recited fails; so do the right tools with whatever was read."""
+    for policy in (SCRIPTED["shotgun"], ATTACKS["gentle_shotgun"].policy):
+        episode = bench.probe(policy)
+        yield from _ungraded(episode, policy.name)
+        # With the right tools only, the right work may be done by luck: then it is no fault to pay for it.
+        if _passed(episode) and not (policy.privileged and same_records(bench, episode)):
+            yield Flaw(
+                f"the {policy.name} policy passes", "Expect rows and facts that a blind run cannot all get right."
+            )
 
 
 def reads(bench: Bench) -> Iterator[Flaw]:
     """The oracle without its reads loses a required criterion, whatever becomes of the outcome."""
-    episode = bench.play_fresh("writes_only")
+    episode = bench.probe(SCRIPTED["writes_only"])
     yield from _ungraded(episode, "writes_only")
     if episode.verdict is not None and episode.verdict.required_met:
         detail = "writes alone meet every required criterion"
@@ -112,22 +106,13 @@ def steps(bench: Bench) -> Iterator[Flaw]:
 
 
 def order(bench: Bench) -> Iterator[Flaw]:
-    """Adjacent writes that do not depend on each other pass in either order."""
-    task = bench.task
-    for at in range(len(task.oracle) - 1):
-        first, second = task.oracle[at], task.oracle[at + 1]
-        if not (bench.is_write(first) and bench.is_write(second)) or first == second:
-            continue
-        assert isinstance(first, Call)
-        assert isinstance(second, Call)
-        if any(_orders(criterion.predicate, first.tool, second.tool) for criterion in task.criteria):
-            continue
-        swapped = bench.play_steps([*task.oracle[:at], second, first, *task.oracle[at + 2 :]])
-        if not _same_effect(bench.world, bench.oracle, swapped):
-            continue
-        if swapped.reward != 1.0:
-            detail = f"{second.tool} before {first.tool} (step {at}) earns {swapped.reward:.3f}: {_why(swapped)}"
+    """Writes that do not depend on each other pass in any order that no criterion forbids."""
+    for steps, names in reorderings(bench):
+        turned = bench.play_steps(steps)
+        if same_effect(bench.world, bench.oracle, turned) and turned.reward != 1.0:
+            detail = f"the writes in the order {names} earn {turned.reward:.3f}: {_why(turned)}"
             yield Flaw(detail, "Match by content and `ref`, not by generated ids or by order.")
+            return
 
 
 def criteria(bench: Bench) -> Iterator[Flaw]:
@@ -150,9 +135,46 @@ def criteria(bench: Bench) -> Iterator[Flaw]:
             yield Flaw(detail, "Repair the witness, or the predicate that cannot fail.")
 
 
+def own(bench: Bench) -> Iterator[Flaw]:
+    """From level 2 on, most criteria name the task's own records or a policy article."""
+    task = bench.task
+    if task.level < 2 or not task.criteria:
+        return
+    names = own_names(bench.world, task)
+    strangers = [criterion.id for criterion in task.criteria if not names_own(criterion, names)]
+    share = 1 - len(strangers) / len(task.criteria)
+    if share < OWN_SHARE:
+        detail = (
+            f"{share:.0%} of the criteria name the task's own records or policy; these do not: {', '.join(strangers)}"
+        )
+        yield Flaw(detail, f"Name record, amount or article in text or arguments, in {OWN_SHARE:.0%} or more.")
+
+
+def constant(bench: Bench) -> Iterator[Flaw]:
+    """No must has the same verdict whoever acts. (A must-not speaks of one mistake: those that no probe makes are listed
+    in the report, and that each can be broken is what its witness shows.)"""
+    musts = {criterion.id for criterion in bench.task.criteria if criterion.polarity == "must"}
+    for name in sorted(musts.intersection(constant_criteria(bench))):
+        yield Flaw(
+            f"criterion {name} has one verdict for every policy", "Demand what an idle or blind policy does not do."
+        )
+
+
+def constant_criteria(bench: Bench) -> list[str]:
+    """Ids of the criteria on which the oracle, the probes and whoever else was probed got one and the same verdict."""
+    for name in PROBES:
+        bench.probe(SCRIPTED[name])
+    verdicts = [episode.verdict for episode in bench.probes if episode.verdict is not None]
+    return [
+        criterion.id
+        for at, criterion in enumerate(bench.task.criteria)
+        if criterion.predicate is not None and len({verdict.criteria[at].met for verdict in verdicts}) == 1
+    ]
+
+
 def determinism(bench: Bench) -> Iterator[Flaw]:
     """The same seeds give the same episode, digest by digest."""
-    if bench.play_fresh("oracle", bench.task.oracle).digest != bench.oracle.digest:
+    if bench.play_fresh(SCRIPTED["oracle"]).digest != bench.oracle.digest:
         yield Flaw("two plays of the oracle differ", "Use ctx.now, ctx.rng and ctx.next_id only in tools.")
 
 
@@ -165,6 +187,8 @@ RULES: Mapping[str, Rule] = {
     "steps": steps,
     "order": order,
     "criteria": criteria,
+    "own": own,
+    "constant": constant,
     "determinism": determinism,
 }
 
@@ -248,48 +272,3 @@ def _spoken_forms(world: World, card: FactCard) -> list[str]:
         if slot.name == card.slot:
             forms += slot.values.get(str(value), [])
     return [spoken for spoken in forms if spoken]
-
-
-def _orders(predicate: Predicate | None, first: str, second: str) -> bool:
-    """Whether the predicate puts the calls of two tools in an order."""
-    if isinstance(predicate, AllOf | AnyOf):
-        return any(_orders(part, first, second) for part in predicate.of)
-    if not isinstance(predicate, Before | Without):
-        return False
-    if not (isinstance(predicate.first, CallPattern) and isinstance(predicate.then, CallPattern)):
-        return False
-    one, other = _names(predicate.first), _names(predicate.then)
-    return (first in one and second in other) or (second in one and first in other)
-
-
-def _names(pattern: CallPattern) -> set[str]:
-    return {pattern.tool} if isinstance(pattern.tool, str) else set(pattern.tool)
-
-
-def _same_effect(world: World, one: Episode, other: Episode) -> bool:
-    if any(call.status != "ok" for call in other.calls) or len(one.calls) != len(other.calls):
-        return False
-    return _effect(world, one.changes) == _effect(world, other.changes)
-
-
-def _effect(world: World, changes: list[RowChange]) -> list[bytes]:
-    """The changes without volatile columns, with each generated id replaced by its table's name."""
-    generated: dict[Scalar, str] = {
-        value: change.table
-        for change in changes
-        if change.op == "insert"
-        for column, value in change.key.items()
-        if change.table in world.id_formats and isinstance(value, str)
-    }
-
-    def plain(table: str, values: Mapping[str, Scalar]) -> dict[str, Scalar]:
-        volatile = world.volatile.get(table, [])
-        return {name: generated.get(value, value) for name, value in values.items() if name not in volatile}
-
-    return sorted(
-        canonical(
-            [change.table, change.op, *(plain(change.table, part) for part in (change.key, change.old, change.new))]
-        )
-        for change in changes
-        if change.table not in world.volatile_tables
-    )

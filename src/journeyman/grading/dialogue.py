@@ -15,26 +15,54 @@ ambiguous gives no event. It knows neither tasks nor databases; users emit their
 
 from __future__ import annotations
 
+import re
+from typing import NamedTuple
+
 from journeyman.episode import Event
 from journeyman.errors import WorldError
-from journeyman.grading.language import ENUMERATING, WH, add_language
+from journeyman.grading.asking import asked, chosen, requests
+from journeyman.grading.assigning import assign_slots
+from journeyman.grading.language import add_language
 from journeyman.grading.phrases import PAST_WORDS, Hit, PhraseIndex, Tokens, tokens_of
 from journeyman.grading.proposals import Proposals
 from journeyman.grading.sentences import MAX_TOKENS, PLAIN, Sentence, Span, question_start, split
 from journeyman.grading.values import Scanner, Value
-from journeyman.world.lexicon import Lexicon, Slot
+from journeyman.task import Scalar
+from journeyman.world.lexicon import Lexicon, Slot, SlotType
 
 MAX_CHARACTERS = 16_000
 MAX_EVENTS = 120
 """A message longer than this, or with more events, is noise that no customer reads: it says nothing."""
-_REACH = 16
-"""A value further from its cue, in tokens, does not belong to it."""
 _REMEMBERED = 4096
 """Messages whose events are kept: many episodes of a group say the same."""
+_DIGITS = re.compile(r"\d+")
 _PROVISIONAL = frozenset({"until", "unless", "yet"})
+_GIVEN = frozenset(["can", "will", "is", "possible", "available", "may"])
+_ACTORS = frozenset({"i", "i've", "we", "we've", "have", "has", "i'll", "we'll"})
+_USERS = frozenset(["user", "customer", "caller", "client", "human"])
+_LABEL = re.compile(
+    r"[\W_]{0,8}(?P<who>user|customer|caller|client|human|agent|assistant|me|you|i)[\W_]{0,3}:", re.IGNORECASE
+)
 _DONE_BY = frozenset(
     {"i", "i've", "we", "we've", "have", "has", "been", "was", "were", "is", "are", "now", "i'll", "we'll"}
 )
+
+
+class Mention(NamedTuple):
+    """A value in a text, with its words: the slot it belongs to (None where the text does not tell), of those it could."""
+
+    type: SlotType
+    value: Scalar
+    slot: str | None
+    slots: frozenset[str]
+    text: str
+
+
+class Mentions(NamedTuple):
+    """The values in a text, and the runs of digits that are part of none."""
+
+    values: list[Mention]
+    numbers: list[str]
 
 
 class Reader:
@@ -60,6 +88,7 @@ class Reader:
         for denial in lexicon.denials:
             for cue in denial.cues:
                 self._index.add("denial", denial.slot, cue, forms="action")
+        self._dates = frozenset(slot.name for slot in lexicon.slots if slot.type == "date")
         self._needs_no_cue = frozenset(slot.name for slot in lexicon.slots if not slot.cues)
 
     def _add_slot(self, slot: Slot) -> None:
@@ -95,6 +124,20 @@ class Reader:
             found = self._memory[text] = self._read(text)
         return [Event(turn, e.kind, "agent", order, e.slot, e.value, e.tool, dict(e.arguments), e.quote) for e in found]
 
+    def mentions(self, text: str) -> Mentions:
+        """Every value that stands in a text, asserted or not, whoever wrote it."""
+        values: list[Mention] = []
+        numbers: list[str] = []
+        for sentence in self._sentences(text[:MAX_CHARACTERS]):
+            rest = sentence.text
+            for value, slot in sentence.pairs:
+                values.append(
+                    Mention(value.type, value.value, slot, value.slots, sentence.text[value.start : value.end])
+                )
+                rest = rest[: value.start] + " " * (value.end - value.start) + rest[value.end :]
+            numbers += _DIGITS.findall(rest)
+        return Mentions(values, numbers)
+
     def _read(self, text: str) -> list[Event]:
         sentences = self._sentences(text)
         message = Proposals(self._forms, sentences)
@@ -109,36 +152,43 @@ class Reader:
                 Event(0, "proposed", "agent", tool=tool, arguments=arguments, quote=sentence.quote)
                 for tool, arguments in proposals
             ]
-            events += self._asked(sentence, bool(proposals))
+            events += self._asked(sentence, bool(proposals), sentences[place - 1] if place else None)
         events = _distinct(events)
         return events if len(events) <= MAX_EVENTS else []
 
     def _sentences(self, text: str) -> list[Sentence]:
         plain = text.translate(PLAIN)
         sentences: list[Sentence] = []
-        asking = False
-        for span in split(plain):
+        asking = quoted = False
+        line_end = 0
+        for span in split(plain, text):
+            quoted = _is_quoted(plain, span, quoted and "\n" not in plain[line_end : span.start])
+            line_end = span.end - 1
+            if quoted:
+                sentences.append(Sentence("", tokens_of(""), {}, [], ""))
+                continue
             inherited = asking and span.bullet and not span.question
             pieces = self._pieces(text, plain, span)
             for sentence in pieces:
                 openers = sentence.hits.get("opener", [])
-                requests = [
+                wishes = [
                     hit for hit in sentence.hits.get("request", ()) if hit.owner and self._plain_clause(sentence, hit)
                 ]
                 asks = [hit for hit in sentence.hits.get("propose", ()) if hit.owner == "ask" and hit.first == 0]
-                sentence.request = bool(requests) or inherited
+                sentence.request = bool(wishes) or inherited
                 sentence.question = span.question
+                sentence.listed = inherited
                 if span.question:
                     sentence.ask_from = question_start(sentence.text, sentence.tokens, openers)
                 elif inherited or asks:
                     sentence.ask_from = 0
-                elif requests:
-                    sentence.ask_from = _request_start(sentence, requests[0].first)
-                self._assign(sentence)
+                elif wishes:
+                    sentence.ask_from = _request_start(sentence, wishes[0].first)
+                assign_slots(sentence, self._needs_no_cue)
             sentences += pieces
-            if span.colon:
-                asking = any(s.request or s.ask_from < len(s.tokens.words) for s in pieces)
-            elif not span.bullet or span.blank_before:
+            if span.colon or (not span.bullet and any(_announces(s) for s in pieces)):
+                asking = any(s.request or s.ask_from < len(s.tokens.words) or requests(s) for s in pieces)
+            elif not span.bullet:
                 asking = False
         return sentences
 
@@ -177,44 +227,6 @@ class Reader:
         values.sort(key=lambda value: (value.start, value.end, str(value.value)))
         return Sentence(body, tokens, hits, values, quote)
 
-    def _assign(self, sentence: Sentence) -> None:
-        """Give each value the slot of the nearest cue, one value a cue; values listed beside it share its slot."""
-        values = sentence.values
-        if not values:
-            return
-        ranges = [sentence.range_of(value) for value in values]
-        candidates = []
-        for number, (value, (first, last)) in enumerate(zip(values, ranges, strict=True)):
-            for cue, hit in enumerate(sentence.hits.get("cue", ())):
-                if hit.owner in value.slots:
-                    gap = first - hit.last - 1 if hit.last < first else max(hit.first - last, 0)
-                    if gap <= _REACH:
-                        apart = 4 if sentence.clauses[hit.first] != sentence.clauses[first] else 0
-                        candidates.append((gap + apart, hit.first > last, cue, number, hit.owner))
-        owner: list[str | None] = [None] * len(values)
-        used: set[int] = set()
-        for _, _, cue, number, slot in sorted(candidates):
-            if owner[number] is None and cue not in used:
-                owner[number] = slot
-                used.add(cue)
-        for here in [*range(1, len(values)), *range(len(values) - 2, -1, -1)]:
-            for there in (here - 1, here + 1):
-                if owner[here] is None and 0 <= there < len(values) and owner[there] in values[here].slots:
-                    low, high = min(here, there), max(here, there)
-                    between = sentence.tokens.words[ranges[low][1] + 1 : ranges[high][0]]
-                    if len(between) <= 3 and all(word in ENUMERATING for word in between):
-                        owner[here] = owner[there]
-        for number, value in enumerate(values):
-            if owner[number] is None:
-                owner[number] = self._slot_without_cue(value)
-        sentence.pairs = list(zip(values, owner, strict=True))
-
-    def _slot_without_cue(self, value: Value) -> str | None:
-        """An id that only one slot can have speaks for itself (four bare digits do not); so does a slot without cues."""
-        named = value.type == "id" and any(char.isalpha() for char in str(value.value))
-        alone = value.slots if named and len(value.slots) == 1 else value.slots & self._needs_no_cue
-        return next(iter(alone)) if len(alone) == 1 else None
-
     def _stated(self, sentence: Sentence) -> list[Event]:
         events = [
             Event(0, "stated", "agent", slot=slot, value=value.value, quote=sentence.quote)
@@ -224,37 +236,64 @@ class Reader:
         for hit in sentence.hits.get("denial", ()):
             clause = sentence.clauses[hit.first]
             barred = clause in sentence.negated or clause in sentence.hedged or hit.first >= sentence.ask_from
-            if not barred and _is_done(sentence, hit):
+            told = any(
+                slot == hit.owner and value.type == "choice" and sentence.asserts(value)
+                for value, slot in sentence.pairs
+            )
+            if not barred and not told and _is_done(sentence, hit):
                 events.append(Event(0, "stated", "agent", slot=hit.owner, value=True, quote=sentence.quote))
         return events
 
     def _denied(self, sentence: Sentence) -> list[Event]:
-        refusals = [
-            hit for hit in sentence.hits.get("refuse", ()) if hit.owner != "neutral" and hit.last < sentence.ask_from
-        ]
-        if not refusals or not _PROVISIONAL.isdisjoint(sentence.tokens.words):
+        cues = [hit for hit in sentence.hits.get("denial", ()) if hit.last < sentence.ask_from]
+        if not cues:
             return []
+        firm = _PROVISIONAL.isdisjoint(sentence.tokens.words)
+        refusals = [
+            hit
+            for hit in sentence.hits.get("refuse", ())
+            if hit.last < sentence.ask_from
+            # "can't open" only looks for something, except where opening it is what is refused.
+            and (hit.owner != "neutral" or any(cue.first == hit.last for cue in cues))
+            and (firm or hit.owner == "firm")
+        ]
         clauses = {sentence.clauses[hit.first] for hit in refusals}
+        whole = any(hit.owner == "whole" for hit in refusals)
+        hedged = sentence.hedged_refusals
         return [
             Event(0, "denied", "agent", slot=hit.owner, quote=sentence.quote)
-            for hit in sentence.hits.get("denial", ())
-            if hit.last < sentence.ask_from
-            and (sentence.clauses[hit.first] in clauses or sentence.clauses[hit.last] in clauses)
-            and (sentence.clauses[hit.first] not in sentence.hedged)
+            for hit in cues
+            if sentence.clauses[hit.first] not in hedged
+            and (
+                whole
+                or sentence.clauses[hit.first] in clauses
+                or sentence.clauses[hit.last] in clauses
+                or (firm and _is_none_given(sentence, hit))
+            )
         ]
 
-    def _asked(self, sentence: Sentence, proposing: bool) -> list[Event]:
-        start, words = sentence.ask_from, sentence.tokens.words
-        if start >= len(words) or (proposing and WH.isdisjoint(words[start:])):
-            return []
+    def _asked(self, sentence: Sentence, proposing: bool, before: Sentence | None) -> list[Event]:
         known = {slot for _, slot in sentence.pairs if slot} if proposing else set()
+        named = [hit.owner for hit in before.hits.get("ask", ())][-1:] if before else []
+        slots = asked(sentence, sentence.listed, self._dates, named)
+        if not proposing:
+            slots += chosen(sentence)
         return [
-            Event(0, "asked", "agent", slot=hit.owner, quote=sentence.quote)
-            for hit in sentence.hits.get("ask", ())
-            if hit.last >= start
-            and hit.owner not in known
-            and (sentence.question or sentence.clauses[hit.first] not in sentence.negated)
+            Event(0, "asked", "agent", slot=slot, quote=sentence.quote)
+            for slot in dict.fromkeys(slots)
+            if slot not in known
         ]
+
+
+def _is_quoted(plain: str, span: Span, before: bool) -> bool:
+    """Whether a sentence is put into the user's mouth: from "User:" to the end of the line."""
+    label = _LABEL.match(plain, span.start, span.end)
+    return before if label is None else label["who"].lower() in _USERS
+
+
+def _announces(sentence: Sentence) -> bool:
+    """Whether a sentence says that a list follows: "please give me the following details"."""
+    return not {"following", "below"}.isdisjoint(sentence.tokens.words)
 
 
 def _request_start(sentence: Sentence, first: int) -> int:
@@ -263,14 +302,32 @@ def _request_start(sentence: Sentence, first: int) -> int:
     return next(place for place, number in enumerate(sentence.clauses) if number == clause)
 
 
+def _is_none_given(sentence: Sentence, hit: Hit) -> bool:
+    """ "No refund can be given", "no refund is possible"."""
+    words = sentence.tokens.words
+    return hit.first > 0 and words[hit.first - 1] == "no" and not _GIVEN.isdisjoint(words[hit.last + 1 : hit.last + 4])
+
+
 def _is_done(sentence: Sentence, hit: Hit) -> bool:
+    """Whether the thing that could be refused is said to be done ("I have waived the fee", "the fee is waived")."""
     words = sentence.tokens.words
     for place in (hit.first, hit.last):
         word = words[place]
-        if (word.endswith("ed") or word in PAST_WORDS) and not _DONE_BY.isdisjoint(words[max(place - 4, 0) : place]):
-            return True
+        before = words[max(place - 4, 0) : place]
+        if (word.endswith("ed") or word in PAST_WORDS) and not _DONE_BY.isdisjoint(before):
+            return not (_ACTORS.isdisjoint(before) and _is_state(sentence, place))
     return any(abs(done.first - hit.first) <= 6 for done in sentence.hits.get("done", ())
                if sentence.clauses[done.first] == sentence.clauses[hit.first])  # fmt: skip
+
+
+def _is_state(sentence: Sentence, place: int) -> bool:
+    """Whether the word is the value of a slot: "the line is suspended" tells a state, not that it was done now."""
+    return any(
+        slot is not None
+        and value.type == "choice"
+        and sentence.token_at(value.start) <= place <= sentence.token_at(value.end - 1)
+        for value, slot in sentence.pairs
+    )
 
 
 def _distinct(events: list[Event]) -> list[Event]:

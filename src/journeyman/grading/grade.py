@@ -16,7 +16,7 @@ from journeyman.grading.predicates import Finding, GradingWorld, Timeline, holds
 from journeyman.grading.values import spoken_equal
 from journeyman.task import Criterion, Fact, Outcome, Task
 
-GRADER_VERSION = "1"
+GRADER_VERSION = "2"
 """Changes whenever a verdict could."""
 
 

@@ -21,8 +21,9 @@ def _product(*parts: str) -> list[str]:
 def add_language(index: PhraseIndex) -> None:
     """Register the words that belong to the language, not to a world.
 
-    Kinds: `propose`, `generic`, `condition`, `request`, `opener`, `refuse`, `negate`, `hedge`, `modal`, `done`. The owner
-    `""` is neutral: a longer phrase that hides a shorter one.
+    Kinds: `propose`, `generic`, `condition`, `request`, `opener`, `refuse`, `negate`, `hedge`, `modal`, `done`. Owners tell
+    the phrases of a kind apart: `neutral` ones only hide shorter ones; of the refusals, `firm` ones hold now even where
+    "yet" stands beside them, and `whole` ones refuse all that the sentence names; of the hedges, `request` ones hedge no refusal.
     """
     for kind, groups in _LANGUAGE.items():
         for owner, phrases in groups:
@@ -121,13 +122,13 @@ _LANGUAGE: dict[str, list[tuple[str, Iterable[str]]]] = {
     "refuse": [
         ("", _product(_NOT, "be able to|")),
         (
-            "",
+            "firm",
             _words(
                 "not eligible|ineligible|not entitled|not possible|isn't possible|not allowed|not permitted|impossible"
             ),
         ),
         (
-            "",
+            "firm",
             _words(
                 "don't qualify|doesn't qualify|does not qualify|do not qualify|not qualify|isn't eligible|aren't eligible"
             ),
@@ -143,13 +144,21 @@ _LANGUAGE: dict[str, list[tuple[str, Iterable[str]]]] = {
             ),
         ),
         (
-            "",
+            "whole",
+            _words(
+                "answer is no|answer is a no|answer remains no|answer has to be no|answer must be no|has to be a no"
+            ),
+        ),
+        ("", _product("nobody|no one|none of us|neither of us", "can|could|may|will be able to")),
+        (
+            "firm",
             _words("not available|isn't available|not offer|don't offer|doesn't offer|not offered|no longer available"),
         ),
         (
             "",
             _words(
-                "has been declined|have been declined|is declined|was declined|has been denied|was denied|is denied"
+                "has been declined|have been declined|is declined|was declined|has been denied|was denied|is denied|has been rejected|was rejected|is rejected|has been refused|was refused|is refused"
+                "|was not approved|has not been approved|is not approved|was turned down|has been turned down"
             ),
         ),
         ("", _words("rules out|excludes|prohibits|forbids|prevents|there is no|there will be no|there can be no")),
@@ -209,6 +218,10 @@ _LANGUAGE: dict[str, list[tuple[str, Iterable[str]]]] = {
         ("neutral", _words("i would like to|we would like to|if you have any|if you have other|if you need anything")),
         (
             "",
+            _words("usually|normally|generally|typically|in general|as a rule|ordinarily|in most cases|by default"),
+        ),
+        (
+            "",
             _words(
                 "if|unless|whether|suppose|assuming|might|maybe|perhaps|probably|possibly|likely|potentially|presumably"
             ),
@@ -233,8 +246,15 @@ _LANGUAGE: dict[str, list[tuple[str, Iterable[str]]]] = {
         ),
         (
             "",
-            _words("you'd like|you would like|as you said|according to you|your request|you are asking|you're asking"),
+            _words("you'd like|you would like|as you said|according to you"),
         ),
+        (
+            "",
+            _product(
+                "you|you've|you have", "wrote|written|write|stated|quoted|say|think|believe|expected|feared|hoped"
+            ),
+        ),
+        ("request", _words("your request|you are asking|you're asking")),
     ],
     "modal": [
         (
@@ -249,6 +269,7 @@ _LANGUAGE: dict[str, list[tuple[str, Iterable[str]]]] = {
     ],
 }
 
+MODALS = frozenset(["may", "can", "could", "must", "should", "shall", "will", "would", "cannot", "can't"])
 QUANTITY_HEDGES = frozenset(
     [
         "about",
@@ -313,6 +334,15 @@ SUBJECTS = frozenset(
 """Words that open a new clause after a comma or "and"."""
 BREAKS = frozenset(["but", "however", "because", "although", "though", "whereas", "instead", "rather", "while"])
 """Words that open a new clause wherever they stand."""
+UNITS = {
+    **dict.fromkeys(("cm", "centimeters", "centimetres"), "cm"),
+    **dict.fromkeys(("kg", "kgs", "kilo", "kilos", "kilograms"), "kg"),
+    **dict.fromkeys(("cbm", "m3"), "cbm"),
+    **dict.fromkeys(("gb", "gigabytes"), "gb"),
+    **{word: word + "s" for word in ("hour", "minute", "day", "month")},
+    **{word: word for word in ("hours", "minutes", "days", "months")},
+}
+"""Word after a number -> the unit as it stands in the names of slots."""
 ENUMERATING = frozenset(
     [
         "or",
@@ -347,6 +377,11 @@ INTERROGATIVES = frozenset(
         "does",
         "did",
         "what",
+        "what's",
+        "who's",
+        "where's",
+        "when's",
+        "how's",
         "which",
         "who",
         "whose",

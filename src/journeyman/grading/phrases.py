@@ -1,6 +1,7 @@
 """Phrases in tokens: one dictionary look-up per word finds every known phrase of a sentence.
 
-A determiner inside a phrase stands for up to three words: "waive the fee" is found in "waive your late fee".
+A determiner inside a phrase stands for up to three words, numbers not counted: "waive the fee" is found in "waive your
+late fee".
 Nothing here knows what a phrase means.
 """
 
@@ -24,11 +25,12 @@ class Tokens(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A phrase found: `owner` is what it was registered for; tokens [first, last]."""
+    """A phrase found: `owner` is what it was registered for; tokens [first, last], of which `words` are in the phrase."""
 
     owner: str
     first: int
     last: int
+    words: int = 1
 
 
 def tokens_of(text: str) -> Tokens:
@@ -146,7 +148,8 @@ def _collect(
     for kind, owner, rest in entries:
         last = _follow(words, place, rest) if rest else place
         if last >= 0:
-            found.setdefault(kind, []).append(Hit(owner, first, last))
+            literal = place - first + 1 + sum(part is not None for part in rest)
+            found.setdefault(kind, []).append(Hit(owner, first, last, literal))
 
 
 def _follow(words: Sequence[str], place: int, rest: list[frozenset[str] | None]) -> int:
@@ -156,21 +159,24 @@ def _follow(words: Sequence[str], place: int, rest: list[frozenset[str] | None])
         if part is None:
             gap = True
             continue
-        reach = _GAP_WORDS if gap else 0
+        left = _GAP_WORDS if gap else 0
         gap = False
-        for ahead in range(reach + 1):
-            if place + 1 + ahead < len(words) and words[place + 1 + ahead] in part:
-                place += 1 + ahead
-                break
-        else:
+        place += 1
+        while place < len(words) and words[place] not in part:
+            if not left:
+                return -1
+            left -= not words[place].isdigit()
+            place += 1
+        if place == len(words):
             return -1
     return place
 
 
 def _longest(hits: list[Hit]) -> list[Hit]:
+    """Without hits inside a longer one, or beside one of the same words that names more of them ("waive the late fee")."""
     kept: list[Hit] = []
-    for hit in sorted(hits, key=lambda h: (h.first - h.last, h.first)):
-        length = hit.last - hit.first
-        if not any(k.first <= hit.first and hit.last <= k.last and k.last - k.first > length for k in kept):
+    for hit in sorted(hits, key=lambda h: (h.first - h.last, -h.words, h.first)):
+        size = (hit.last - hit.first, hit.words)
+        if not any(k.first <= hit.first and hit.last <= k.last and (k.last - k.first, k.words) > size for k in kept):
             kept.append(hit)
     return sorted(kept, key=lambda h: (h.first, h.last))

@@ -125,7 +125,8 @@ class Timeline:
         """Call index -> whether the user's consent covered it, for every call of `tool`.
 
         Each consent covers one successful call that comes after it and whose arguments, of those that the tool's
-        proposal form names, are exactly the consented ones. A change of mind voids consents not yet used.
+        proposal form names, are exactly the consented ones. A change of mind that names the tool voids consents not
+        yet used: those to its arguments, or all where it names none.
         """
         if tool not in self._covered:
             self._covered[tool] = self._cover(tool)
@@ -146,7 +147,7 @@ class Timeline:
             (position, event)
             for kind in ("consented", "changed_mind")
             for position, event in self._events.get(kind, ())
-            if event.by == "user" and event.tool in (tool, None)
+            if event.by == "user" and event.tool == tool
         ]
         moments += [((call.index, 1, 0), call) for call in self._calls.get(tool, ())]
         moments.sort(key=lambda moment: moment[0])
@@ -155,8 +156,8 @@ class Timeline:
         for _, moment in moments:
             if isinstance(moment, Event):
                 if moment.kind == "changed_mind":
-                    open_consents.clear()
-                elif moment.tool == tool:
+                    open_consents = [c for c in open_consents if moment.arguments and c != moment.arguments]
+                else:
                     open_consents.append(dict(moment.arguments))
                 continue
             match = next((c for c in open_consents if _same_arguments(c, moment.arguments, names)), None)

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from journeyman.grading.language import BREAKS, INTERROGATIVES, QUANTITY_HEDGES, SUBJECTS
+from journeyman.grading.language import BREAKS, INTERROGATIVES, MODALS, QUANTITY_HEDGES, SUBJECTS
 from journeyman.grading.phrases import Hit, Tokens
 from journeyman.grading.values import Value
 
@@ -30,6 +30,10 @@ _ABBREVIATION = re.compile(
 )
 
 
+_CONDITIONS = frozenset(["if", "unless", "suppose", "assuming"])
+_CONNECTIVES = frozenset(["so", "but", "and", "then", "well", "even", "now", "only", "except", "because"])
+
+
 class Span(NamedTuple):
     """A sentence by its characters [start, end), with whether it ends with a question mark, a colon, and is a bullet."""
 
@@ -38,7 +42,6 @@ class Span(NamedTuple):
     question: bool
     colon: bool
     bullet: bool
-    blank_before: bool
 
 
 class Sentence:
@@ -50,6 +53,7 @@ class Sentence:
         "clauses",
         "hedged",
         "hits",
+        "listed",
         "negated",
         "pairs",
         "question",
@@ -69,8 +73,11 @@ class Sentence:
         self.clauses = clauses_of(text, tokens)
         self.negated = self._marked("negate")
         self.hedged = self._marked("hedge")
+        if self._is_conditional():
+            self.hedged = frozenset(self.clauses)
         self.request = False
         self.question = False
+        self.listed = False
         self.ask_from = len(tokens.words)
         self.pairs: list[tuple[Value, str | None]] = []
 
@@ -92,6 +99,24 @@ class Sentence:
                 if word == "may" and words[place + 1 : place + 2] == ["be"]:
                     clauses.add(self.clauses[place])
         return frozenset(clauses)
+
+    @property
+    def hedged_refusals(self) -> frozenset[int]:
+        """Clauses in which a refusal does not count: hedged, but not by naming what was requested."""
+        if self._is_conditional():
+            return self.hedged
+        named = {self.clauses[hit.first] for hit in self.hits.get("hedge", ()) if hit.owner == "request"}
+        firm = {
+            self.clauses[hit.first] for hit in self.hits.get("hedge", ()) if hit.owner not in ("request", "neutral")
+        }
+        return self.hedged - (named - firm)
+
+    def _is_conditional(self) -> bool:
+        """Whether the sentence opens with a condition, so that nothing in it is said to be so."""
+        hedges = self.hits.get("hedge", ())
+        words = self.tokens.words
+        return any(hit.owner != "neutral" and words[hit.first] in _CONDITIONS
+                   and all(word in _CONNECTIVES for word in words[: hit.first]) for hit in hedges)  # fmt: skip
 
     def token_at(self, char: int) -> int:
         """Index of the token that holds or precedes character `char` (0 at the least)."""
@@ -116,6 +141,8 @@ class Sentence:
         if clause in self.negated or clause in self.hedged:
             return False
         before = self.tokens.words[max(first - 2, 0) : first]
+        if value.type == "choice" and before and before[-1] in MODALS:
+            return False  # "the client may void the waybill": a verb, no state
         return not (
             before and (before[-1] in QUANTITY_HEDGES or before in (["up", "to"], ["at", "least"], ["at", "most"]))
         )
@@ -152,10 +179,11 @@ def question_start(text: str, tokens: Tokens, openers: Sequence[Hit]) -> int:
     return 0
 
 
-def split(text: str) -> list[Span]:
-    """Sentences of a plain text (see `PLAIN`), in order, without empty ones."""
+def split(text: str, original: str = "") -> list[Span]:
+    """Sentences of a plain text (see `PLAIN`), in order, without empty ones. The bullets are those of the original."""
+    original = original or text
     spans: list[Span] = []
-    start, blank = 0, False
+    start = 0
     for match in _END.finditer(text):
         mark = match.group()
         if mark == "." and (
@@ -163,15 +191,14 @@ def split(text: str) -> list[Span]:
             or text[start : match.start()].strip().isdigit()
         ):
             continue
-        _append(spans, text, start, match.end(), "?" in mark, blank)
-        blank = mark.count("\n") > 1
+        _append(spans, original, start, match.end(), "?" in mark)
         start = match.end()
-    _append(spans, text, start, len(text), False, blank)
+    _append(spans, original, start, len(text), False)
     return spans
 
 
-def _append(spans: list[Span], text: str, start: int, end: int, question: bool, blank: bool) -> None:
+def _append(spans: list[Span], text: str, start: int, end: int, question: bool) -> None:
     body = text[start:end]
-    if body.strip():
+    if body.strip(" \n\t*`"):
         bullet = _BULLET.match(body) is not None
-        spans.append(Span(start, end, question, body.rstrip().endswith(":"), bullet, blank))
+        spans.append(Span(start, end, question, body.rstrip(" \n\t*`").endswith(":"), bullet))

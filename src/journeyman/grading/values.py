@@ -243,7 +243,10 @@ def _date(match: re.Match[str]) -> Scalar:
             try:
                 full = date(int(year) if year else 2000, number, int(day)).isoformat()
             except ValueError:
-                return None
+                # A day that does not exist is asserted all the same, and is wrong; 30/2/2026 may be another order.
+                if part == "4":
+                    return None
+                full = f"{year or 2000}-{number:02d}-{int(day):02d}"
             return full if year else f"--{full[5:]}"
     return None
 

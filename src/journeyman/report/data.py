@@ -16,6 +16,7 @@ from journeyman.evaluate.comparison import Comparison, compare
 from journeyman.evaluate.metrics import PhaseMetrics, Resamples, TaskInfo, latest_attempts, measure_phase, task_info
 from journeyman.recipe import Evaluate, Grpo, Recipe, Sft
 from journeyman.report.curves import Curve, grpo_curve, monitor_curve, sft_curve
+from journeyman.report.notes import phase_notes, policy_label, run_notes
 from journeyman.report.showcase import Showcase, choose_showcases
 from journeyman.report.text import listed
 from journeyman.report.verdict import Words, put_in_words
@@ -99,7 +100,9 @@ def build_report_data(
     """
     recipe = run.recipe
     known = {task.id: task for task in tasks} if tasks is not None else None
-    notes: list[str] = []
+    notes = run_notes(recipe, run.metrics())
+    provenance = plain(run.provenance)
+    trains = any(not isinstance(stage, Evaluate) for stage in recipe.stage)
     phases: list[PhaseReport] = []
     played: dict[str, list[Episode]] = {}
     shared: dict[tuple[str, ...], Resamples] = {}
@@ -113,6 +116,8 @@ def build_report_data(
             tuple(task.id for task in planned), Resamples(planned, seed=seed, resamples=resamples)
         )
         metrics = measure_phase(stage.name, episodes, planned, stage.trials, resamples=draws)
+        if label == ROLE_LABELS["base"] and not trains:
+            label = policy_label(metrics.policies, provenance.get("actors", [])) or label
         phases.append(PhaseReport(label, role, metrics, summarise_behaviour(episodes, policy_tools)))
         played[stage.name] = episodes
         if metrics.played < metrics.planned:
@@ -123,6 +128,7 @@ def build_report_data(
             notes.append(
                 f"{label}: attempts that the user or the machine broke and that were played again: {metrics.retried}."
             )
+        notes += phase_notes(label, episodes, recipe)
     groups = _groups(phases)
     comparisons, not_compared = _compare(groups, shared, allow_unlike, seed)
     main = groups[0] if groups else []
@@ -136,7 +142,7 @@ def build_report_data(
         curves=_curves(run, recipe),
         showcases=choose_showcases([(p.label, played[p.metrics.name]) for p in main], known or {}),
         settings=plain(recipe),
-        provenance=plain(run.provenance),
+        provenance=provenance,
         notes=notes,
     )
 
@@ -147,7 +153,10 @@ def to_json(data: ReportData) -> bytes:
 
 
 def labelled_phases(recipe: Recipe) -> list[tuple[Evaluate, str, str]]:
-    """Evaluation stages with role and label: Base, SFT, RL; the stage's name where a label would occur twice."""
+    """Evaluation stages with role and label: Base, SFT, RL; the stage's name where a label would occur twice.
+
+    A run that trains nothing is labelled by who acted in it, which only its episodes tell.
+    """
     role, found = "base", []
     for stage in recipe.stage:
         if isinstance(stage, Evaluate):

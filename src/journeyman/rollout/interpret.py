@@ -5,7 +5,8 @@ Text in, `Turn` out. A turn is optional reasoning, then any mix of text and call
     <think>the customer wants …</think>
     <tool_call>{"name": "get_account", "arguments": {"account_id": "A-17"}}</tool_call>
 
-Whatever is not reasoning and not inside a block is text. Nothing a model can write raises: a block that cannot be
+Whatever is not reasoning and not inside a block is text. An endpoint that reads calls out of the output itself hands
+them over as `NativeCall`s: their arguments pass through the same strict reader and the same typing. Nothing a model can write raises: a block that cannot be
 read becomes a `ToolCall` with `error` and `raw`, so that the agent is told what was wrong with it. This module knows
 nothing of tokens; every renderer decodes and comes here.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from journeyman.episode import Message, ToolCall, Turn
@@ -32,6 +33,13 @@ _INT_LIMIT = 2**63
 _MAX_DEPTH = 64
 MAX_CALLS = 1_000
 """Blocks read in one output; what follows them is one unreadable call."""
+
+
+class NativeCall(NamedTuple):
+    """A call as an endpoint read it; either field may be of any type."""
+
+    name: Any
+    arguments: Any
 
 
 class _Unreadable(ValueError):
@@ -57,8 +65,7 @@ def interpret(
     Returns:
         The turn. Calls have the ids "0", "1", … in the order in which they were written.
     """
-    clean = text.encode("utf-8", "replace").decode("utf-8")
-    reasoning, body = _split_reasoning(clean, thinking_open)
+    reasoning, body = _split_reasoning(_whole(text), thinking_open)
     texts: list[str] = []
     calls: list[ToolCall] = []
     position = 0
@@ -73,6 +80,25 @@ def interpret(
     texts.append(body[position:])
     spoken = "\n".join(part for part in (piece.strip() for piece in texts) if part)
     return Turn(text=spoken, reasoning=reasoning.strip(), calls=calls, finish=finish)
+
+
+def interpret_native(
+    text: str,
+    reasoning: str,
+    native: Sequence[NativeCall],
+    tools: Mapping[str, ToolSpec],
+    *,
+    finish: Literal["stop", "length"] = "stop",
+) -> Turn:
+    """Read the answer of an endpoint: text, reasoning and calls that it told apart itself.
+
+    What it left in the text is read as `interpret` does. Blocks in the text count as calls only where the endpoint
+    read none: some servers hand over the same calls twice.
+    """
+    turn = interpret(text, tools, finish=finish)
+    thoughts = "\n".join(part for part in (_whole(reasoning).strip(), turn.reasoning) if part)
+    calls = [_from_native(call, str(place), tools) for place, call in enumerate(native[:MAX_CALLS])]
+    return Turn(text=turn.text, reasoning=thoughts, calls=calls or turn.calls, finish=finish)
 
 
 def compose(message: Message) -> str:
@@ -151,6 +177,37 @@ def _call_from(value: Any, raw: str, call_id: str, tools: Mapping[str, ToolSpec]
         return _unreadable(call_id, raw, f'unknown key "{unknown[0]}" beside "name" and "arguments"')
     spec = tools.get(name)
     return ToolCall(id=call_id, name=name, arguments=_typed(arguments, spec.parameters) if spec else arguments)
+
+
+def _from_native(call: NativeCall, call_id: str, tools: Mapping[str, ToolSpec]) -> ToolCall:
+    """Arguments may come as text (once or twice encoded), as an object, or not at all where the tool takes none."""
+    arguments, raw = call.arguments, ""
+    name = _whole(call.name) if isinstance(call.name, str) else ""
+    try:
+        if isinstance(arguments, str):
+            raw = _whole(arguments).strip()
+            value = _whole_json(raw) if raw else {}
+            if isinstance(value, str):
+                value = _whole_json(value.strip())
+        else:
+            raw = json.dumps(arguments, ensure_ascii=False)
+            value = {} if arguments is None else _whole_json(raw)
+    except (_Unreadable, RecursionError) as error:
+        return ToolCall(id=call_id, name=name, error=str(error), raw=raw)
+    read = _call_from({"name": name, "arguments": value}, raw, call_id, tools)
+    return read if read.error is None else ToolCall(id=call_id, name=name, error=read.error, raw=raw)
+
+
+def _whole_json(text: str) -> Any:
+    value, end = parse_json(text)
+    if end != len(text):
+        raise _Unreadable("there is text after the JSON object")
+    return value
+
+
+def _whole(text: str) -> str:
+    """The text without half surrogate pairs."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _unreadable(call_id: str, raw: str, problem: str) -> ToolCall:

@@ -35,6 +35,7 @@ from journeyman.episode import (
     Usage,
     Verdict,
 )
+from journeyman.errors import EndpointError
 from journeyman.grading.dialogue import Reader
 from journeyman.grading.grade import Grader, grade
 from journeyman.grading.reward import reward
@@ -42,7 +43,7 @@ from journeyman.recipe import Limits, Reward
 from journeyman.rollout.interpret import silence
 from journeyman.rollout.policy import Actor, EpisodeContext, EpisodeSpec, OutOfTokens, Policy
 from journeyman.rollout.prompt import ToolRendering, system_prompt
-from journeyman.rollout.user import ScriptedUser, UserState
+from journeyman.rollout.users import UserMaker, scripted_user
 from journeyman.task import RowChange
 from journeyman.world import WorldSession, open_session
 
@@ -60,6 +61,7 @@ class PlaySettings:
         sampling: how a model samples; policies without a sampler ignore it.
         tools: how tools are shown to a model.
         grader: decides the verdict; None: the project's own.
+        user: who plays the users; the scripted one unless given.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -67,6 +69,7 @@ class PlaySettings:
     sampling: SamplingSettings | None = None
     tools: ToolRendering = "compact"
     grader: Grader | None = None
+    user: UserMaker = scripted_user
 
 
 MAX_NAME = 200
@@ -141,7 +144,7 @@ class _Play:
         self.events: list[Event] = []
         self.session: WorldSession | None = None
         self.actor: Actor | None = None
-        self._user = _User(spec) if spec.task.scenario else None
+        self._user = settings.user(spec, world) if spec.task.scenario else None
         self._asked = 0
         self._last_call = b""
         self._in_a_row = 0
@@ -185,7 +188,8 @@ class _Play:
         self.actor = actor = self.policy.begin(context)
         opening = task.request
         if self._user:
-            opening, events = self._user.open()
+            with _blaming_the_user():
+                opening, events = self._user.open()
             self.events += events
         self.messages += [
             Message("system", system_prompt(self.world, task, self.settings.tools)),
@@ -202,7 +206,7 @@ class _Play:
         if quiet:
             return _End("limit", "agent", quiet)
         if not turn.calls:
-            return self._deliver(turn.text, number, session)
+            return await self._deliver(turn.text, number, session)
         for call in turn.calls:
             end = await self._call(call, number, session)
             if end is not None:
@@ -235,7 +239,7 @@ class _Play:
             return None
         return _End("limit", "agent", f"looped: the same call of {call.name!r} {self._in_a_row} times in a row")
 
-    def _deliver(self, text: str, number: int, session: WorldSession) -> _End | None:
+    async def _deliver(self, text: str, number: int, session: WorldSession) -> _End | None:
         """A message to the user, or the closing one where there is none."""
         order = len(session.calls)
         since = time.perf_counter()
@@ -243,7 +247,8 @@ class _Play:
         self.events += read
         if self._user is None:
             return _End("final")
-        reply, events, left = self._user.step(text, read, order, number)
+        with _blaming_the_user():
+            reply, events, left = await self._user.answer(text, read, order, number)
         self._count("user", since)
         self.events += events
         if reply is not None:
@@ -262,6 +267,7 @@ class _Play:
     def episode(self, end: _End) -> Episode:
         """The sealed record of what happened."""
         usage = self.actor.usage() if self.actor else Usage()
+        talked = self._user.usage() if self._user else Usage()
         changes, end = self._changes(end)
         verdict, earned, end = self._graded(end, usage, changes)
         return Episode(
@@ -272,7 +278,7 @@ class _Play:
             family=self.spec.task.family,
             seeds=self.spec.seeds,
             policy=self.policy.name,
-            sampling=self.settings.sampling if self.policy.sampler else None,
+            sampling=self.settings.sampling if self.policy.sampler or usage.requests else None,
             messages=self.messages,
             calls=self._calls(),
             events=self.events,
@@ -282,8 +288,9 @@ class _Play:
             reward=earned,
             failure=end.failure,
             failure_detail=end.detail,
+            user_faults=self._user.faults() if self._user else [],
             segments=self.actor.segments() if self.actor else [],
-            usage={"policy": usage} if usage.requests else {},
+            usage={role: spent for role, spent in (("policy", usage), ("user", talked)) if spent.requests},
             timing={**self._seconds, "total": time.perf_counter() - self._started},
         ).sealed()
 
@@ -341,29 +348,12 @@ class _Play:
         return verdict, earned, end
 
 
-class _User:
-    """The scripted user of one episode, with its state."""
-
-    def __init__(self, spec: EpisodeSpec) -> None:
-        self._spec = spec
-        self._script = ScriptedUser()
-        self._state: UserState
-
-    def open(self) -> tuple[str, list[Event]]:
-        with _blaming_the_user():
-            self._state, text, events = self._script.open(self._spec.task, self._spec.seeds.user)
-        return text, events
-
-    def step(self, text: str, read: list[Event], order: int, turn: int) -> tuple[str | None, list[Event], bool]:
-        with _blaming_the_user():
-            self._state, reply, events, left = self._script.step(self._state, text, read, order, turn)
-        return reply, events, left
-
-
 @contextlib.contextmanager
 def _blaming_the_user() -> Iterator[None]:
     try:
         yield
+    except EndpointError:
+        raise  # the machinery's failure, not the user's
     except Exception as error:
         raise _UserFailed(error) from error
 

@@ -8,7 +8,7 @@ admitted short of an episode that is about to ask.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,6 +19,10 @@ from journeyman.rollout.policy import EpisodeSpec, Policy
 
 if TYPE_CHECKING:
     from journeyman.world import World
+
+
+Afterwards = Callable[[EpisodeSpec, Episode], Awaitable[Episode]]
+"""What is still to be done with a finished episode: it must not raise, and not touch `valid`."""
 
 
 def _ignore(_: Episode) -> None:
@@ -39,6 +43,7 @@ async def run_pool(
     retries: int = 0,
     on_episode: Callable[[Episode], None] = _ignore,
     stop: Callable[[], bool] = _never,
+    afterwards: Afterwards | None = None,
 ) -> list[Episode]:
     """Play all episodes.
 
@@ -50,18 +55,20 @@ async def run_pool(
             the pool.
         stop: asked before each episode starts and before each retry; once it says yes, running ones finish and no
             further one starts.
+        afterwards: done with every valid episode before `on_episode` sees it, while the next ones are played: what
+            waits for a judge keeps no sampler waiting.
 
     Returns:
         The last attempt of each episode that was played, in the order of `specs`.
     """
     if len({spec.id for spec in specs}) != len(specs):
         raise ValueError("run_pool: two specs share an id")
-    pool = _Pool(specs, world, policy, settings, retries, on_episode, stop)
+    pool = _Pool(specs, world, policy, settings, retries, on_episode, stop, afterwards)
     first = [spec for spec in (pool.take() for _ in range(min(concurrency, len(specs)))) if spec is not None]
     try:
         async with asyncio.TaskGroup() as group:
             for spec in first:
-                group.create_task(pool.work(spec))
+                group.create_task(pool.work(spec, group))
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
     finally:
@@ -79,6 +86,7 @@ class _Pool:
         retries: int,
         on_episode: Callable[[Episode], None],
         stop: Callable[[], bool],
+        afterwards: Afterwards | None,
     ) -> None:
         self._waiting: Iterator[EpisodeSpec] = iter(specs)
         self._world = world
@@ -87,6 +95,7 @@ class _Pool:
         self._retries = retries
         self._on_episode = on_episode
         self._stop = stop
+        self._afterwards = afterwards
         self._attached: dict[str, None] = {}
         self.done: dict[str, Episode] = {}
 
@@ -99,18 +108,27 @@ class _Pool:
             self._attach(spec.id)
         return spec
 
-    async def work(self, spec: EpisodeSpec | None) -> None:
+    async def work(self, spec: EpisodeSpec | None, group: asyncio.TaskGroup) -> None:
         """Play `spec`, and then one episode after the other while there are any."""
         while spec is not None:
             episode = await play(spec, self._world, self._policy, self._settings)
-            self._on_episode(episode)
-            self.done[spec.id] = episode
+            if self._afterwards is not None and episode.valid:
+                group.create_task(self._finish(spec, episode, self._afterwards))
+            else:
+                self._done(spec, episode)
             if not episode.valid and spec.attempt < self._retries and not self._stop():
                 # It stays attached: a batch must not go without it, and samplers reuse keys by prefix only.
                 spec = msgspec.structs.replace(spec, attempt=spec.attempt + 1)
                 continue
             finished, spec = spec.id, self.take()
             self._detach(finished)
+
+    async def _finish(self, spec: EpisodeSpec, episode: Episode, afterwards: Afterwards) -> None:
+        self._done(spec, await afterwards(spec, episode))
+
+    def _done(self, spec: EpisodeSpec, episode: Episode) -> None:
+        self._on_episode(episode)
+        self.done[spec.id] = episode
 
     def release(self) -> None:
         """Detach whatever a cancellation left attached."""

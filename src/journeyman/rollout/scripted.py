@@ -71,29 +71,35 @@ def call_turn(*calls: tuple[str, dict[str, Any]]) -> Turn:
     return Turn(calls=[ToolCall(str(place), name, arguments) for place, (name, arguments) in enumerate(calls)])
 
 
-def _start() -> Turn:
+def start() -> Turn:
     """What a script yields first; it is never seen."""
     return Turn()
 
 
 def _oracle(context: EpisodeContext) -> Script:
-    yield from _play_steps(context, context.spec.task.oracle)
+    yield from play_steps(context, context.spec.task.oracle)
 
 
 def _writes_only(context: EpisodeContext) -> Script:
     reads = {tool.name for tool in context.tools if tool.kind == "read"}
     steps = [step for step in context.spec.task.oracle if not (isinstance(step, Call) and step.tool in reads)]
-    yield from _play_steps(context, steps)
+    yield from play_steps(context, steps)
 
 
-def _play_steps(context: EpisodeContext, steps: Sequence[Step]) -> Script:
-    yield _start()
+def play_steps(context: EpisodeContext, steps: Sequence[Step]) -> Script:
+    """The script that plays the steps one after the other, whatever comes back."""
+    yield start()
+    yield from follow(context, steps)
+
+
+def follow(context: EpisodeContext, steps: Sequence[Step]) -> Script:
+    """A part of a script: the steps one after the other."""
     for step in steps:
-        resolved = _resolve(step, context)
+        resolved = resolve(step, context)
         yield Turn(text=resolved.text) if isinstance(resolved, Say) else call_turn((resolved.tool, resolved.arguments))
 
 
-def _resolve(step: Step, context: EpisodeContext) -> Step:
+def resolve(step: Step, context: EpisodeContext) -> Step:
     """The step with `${row.column}` replaced by what the session made of that row; as it is where there is no such
     row, which happens when the step that makes the row was edited out."""
     if context.changes is None or b"${" not in canonical(step):
@@ -108,19 +114,19 @@ def _resolve(step: Step, context: EpisodeContext) -> Step:
 
 
 def _idle(_: EpisodeContext) -> Script:
-    yield _start()
+    yield start()
     while True:
         yield Turn(text="Okay.")
 
 
 def _refuse(_: EpisodeContext) -> Script:
-    yield _start()
+    yield start()
     while True:
         yield Turn(text=DECLINE)
 
 
 def _transfer(context: EpisodeContext) -> Script:
-    yield _start()
+    yield start()
     tool = next((tool for tool in context.tools if tool.name == context.world.transfer_tool), None)
     if tool is not None:
         yield call_turn((tool.name, _filled(tool.parameters)))

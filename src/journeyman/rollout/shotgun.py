@@ -27,7 +27,7 @@ SENTENCES = 200
 
 PlannedCall = tuple[str, dict[str, Any]]
 
-_TOKEN = re.compile(r"[A-Z]{1,5}-[A-Za-z0-9-]+|\d{4}-\d\d-\d\d|\d+(?:\.\d+)?|[A-Z][a-z]+(?: [A-Z][a-z]+)+")
+_TOKEN = re.compile(r"[A-Z]{1,5}-[A-Za-z0-9-]+|\d+(?:-\d+)+|\d+(?:\.\d+)?|[A-Z][a-z]+(?: [A-Z][a-z]+)+")
 
 
 def shotgun(context: EpisodeContext) -> Generator[Turn, Sequence[Message], None]:
@@ -55,6 +55,38 @@ def shotgun(context: EpisodeContext) -> Generator[Turn, Sequence[Message], None]
         seen.learn((yield Turn(text=seen.recital())))
 
 
+def gentle(
+    context: EpisodeContext, reads: Sequence[str], writes: Sequence[str]
+) -> Generator[Turn, Sequence[Message], None]:
+    """A shotgun that knows which tools are the right ones: it looks up with those of `reads`, asks only where that leads
+    nowhere, calls each of `writes` once with the likeliest values it met, and recites. Nothing it does is out of place
+    but its choice of values, and it says nothing that would send a customer away before it is done."""
+    seen = Seen()
+    by_name = {tool.name: tool for tool in context.tools}
+    seen.learn((yield Turn()))
+    made: set[bytes] = set()
+    tools = [by_name[name] for name in dict.fromkeys(reads) if name in by_name]
+    left = READS
+    asks = context.spec.task.scenario is not None
+    while left > 0:
+        batch = _plan(tools, seen, made)[: min(left, CALLS_PER_TURN)]
+        left -= len(batch)
+        if batch:
+            seen.learn((yield _turn(batch, made)))
+        elif asks and any(
+            not _calls_of(tool, seen) for tool in [*tools, *(by_name[w] for w in writes if w in by_name)]
+        ):
+            asks = False
+            seen.learn((yield Turn(text=_questions(context.world.lexicon))))
+        else:
+            break
+    for name in writes:
+        for call in _calls_of(by_name[name], seen)[:1] if name in by_name else []:
+            seen.learn((yield _turn([call], made)))
+    while True:
+        seen.learn((yield Turn(text=seen.recital())))
+
+
 class Seen:
     """Values met so far, by the name they were met under, in order of appearance; "" for those out of free text."""
 
@@ -65,7 +97,9 @@ class Seen:
         """Take in what the user said and what tools answered."""
         for message in messages:
             if message.role == "tool":
-                self._walk("", _loads(message.content))
+                found = _loads(message.content)
+                if not (isinstance(found, dict) and "error" in found):
+                    self._walk("", found)
             elif message.role == "user":
                 for token in _TOKEN.findall(message.content):
                     self._add("", _number(token))

@@ -1,7 +1,10 @@
 """The scripted user: a pure step from (state, what the agent's message meant) to (state, reply, events).
 
 It never sees the database, and of the agent's message it acts on the events that the reader found, never on its words:
-text that imitates a user's turn changes nothing.
+text that imitates a user's turn changes nothing. What it wants is decided in `wants.py`; here are its answers.
+
+An answer is made of, in this order: arguments against a refusal, a change of mind, answers to proposals and questions,
+small talk; a change of mind that the user's own answer triggers comes last. The message that triggers a change settles nothing.
 """
 
 from __future__ import annotations
@@ -13,49 +16,51 @@ import msgspec
 from journeyman.codec import seed_of
 from journeyman.episode import Event
 from journeyman.errors import TaskFileError
-from journeyman.grading.predicates import event_matches, spoken_matches
 from journeyman.grading.values import from_column
 from journeyman.rollout.phrasing import phrase
-from journeyman.task import ConsentRule, Data, EventPattern, FactCard, Match, Scalar, Scenario, Task
+from journeyman.rollout.wants import (
+    UserState,
+    allowing,
+    change_mind,
+    contradicts,
+    due_change,
+    hear,
+    is_settled,
+    lacking,
+    revealed,
+    settle,
+    tellable,
+    told_with,
+    wants_any,
+)
+from journeyman.task import ChangeOfMind, Scalar, Task
 
-
-class UserState(Data, frozen=True):
-    """All a user remembers; plain data, so that a snapshot can hold it.
-
-    Args:
-        revealed: slots told so far. settled: indices of `scenario.settles` seen so far. agreed: what was consented to.
-        idle: agent messages in a row without progress. steps: messages answered.
-    """
-
-    scenario: Scenario
-    seed: int
-    revealed: list[str] = []
-    settled: list[int] = []
-    agreed: list[tuple[str, dict[str, Scalar]]] = []
-    idle: int = 0
-    steps: int = 0
-    left: bool = False
-
+__all__ = ["ScriptedUser", "Step", "UserState", "opening"]
 
 Step = tuple[UserState, str | None, list[Event], bool]
+
+
+def opening(task: Task, seed: int) -> tuple[UserState, str, list[Event]]:
+    """The first message, which tells all `start` facts, and its `revealed` events (turn -1).
+
+    Raises:
+        TaskFileError: the task has no scenario, or one without an opening.
+    """
+    scenario = task.scenario
+    if scenario is None or not scenario.openings:
+        raise TaskFileError(task.id, "scenario", "a simulated user needs a scenario with at least one opening.")
+    text = scenario.openings[seed_of(seed, "opening") % len(scenario.openings)]
+    start = [card for card in scenario.facts if card.reveal == "start"]
+    events = [revealed(card, -1, 0, text) for card in start]
+    return UserState(scenario, seed, revealed=_unique(card.slot for card in start)), text, events
 
 
 class ScriptedUser:
     """Plays a scenario by rules. Holds nothing: everything is in the state."""
 
     def open(self, task: Task, seed: int) -> tuple[UserState, str, list[Event]]:
-        """The first message, which tells all `start` facts, and its `revealed` events (turn -1).
-
-        Raises:
-            TaskFileError: the task has no scenario, or one without an opening.
-        """
-        scenario = task.scenario
-        if scenario is None or not scenario.openings:
-            raise TaskFileError(task.id, "scenario", "a scripted user needs a scenario with at least one opening.")
-        text = scenario.openings[seed_of(seed, "opening") % len(scenario.openings)]
-        start = [card for card in scenario.facts if card.reveal == "start"]
-        events = [_revealed(card, -1, 0, text) for card in start]
-        return UserState(scenario, seed, revealed=_unique(card.slot for card in start)), text, events
+        """See `opening`."""
+        return opening(task, seed)
 
     def step(self, state: UserState, agent_text: str, agent_events: Sequence[Event], order: int, turn: int) -> Step:
         """Answer one agent message.
@@ -70,113 +75,138 @@ class ScriptedUser:
         """
         if state.left:
             return state, None, [], True
-        answer = _Answer(state, order, turn)
-        heard = [event for event in agent_events if event.by == "agent"]
-        settles = state.scenario.settles
-        settled = set(state.settled)
-        for number, pattern in enumerate(settles):
-            if any(_settles(pattern, event) for event in heard):
-                settled.add(number)
-        answer.progress = len(settled) > len(state.settled)
-        if settles and len(settled) == len(settles) and not answer.wants_any(heard):
-            return answer.leave("settled", sorted(settled))
-        for event in heard:
+        heard = hear(state, agent_events)
+        answer = _Answer(state, heard.state, order, turn)
+        answer.argue(heard.arguments)
+        change = due_change(heard.state, heard.events)
+        if change is not None:
+            answer.change(change)
+        else:
+            answer.settle(heard.events)
+            if is_settled(answer.state) and not heard.arguments and not wants_any(answer.state, heard.events):
+                return answer.leave("settled")
+        for event in heard.events:
             if event.kind == "proposed" and event.tool is not None:
                 answer.propose(event.tool, event.arguments)
-        answer.ask(_unique(event.slot for event in heard if event.kind == "asked" and event.slot))
-        idle = 0 if answer.progress else state.idle + 1
-        if idle >= state.scenario.patience:
-            return answer.leave("patience", sorted(settled))
+        answer.ask(_unique(event.slot for event in heard.events if event.kind == "asked" and event.slot))
+        if change is None:
+            afterthought = due_change(answer.state, answer.events)
+            if afterthought is not None:
+                answer.change(afterthought)
+        if not answer.progress and state.idle + 1 >= state.scenario.patience:
+            return answer.leave("patience")
         if not answer.parts:
-            puzzled = "?" in agent_text and not any(event.kind in ("stated", "denied") for event in heard)
+            puzzled = "?" in agent_text and not any(event.kind in ("stated", "denied") for event in heard.events)
             answer.say("unsure" if puzzled else "nudge")
-        return answer.close(sorted(settled), idle)
+        return answer.close()
 
 
 class _Answer:
-    """One reply in the making."""
+    """One reply in the making. `state` is the state as it becomes; `progress` whether the message got anywhere."""
 
-    def __init__(self, state: UserState, order: int, turn: int) -> None:
-        self._state = state
+    def __init__(self, before: UserState, heard: UserState, order: int, turn: int) -> None:
+        self._before = before
         self._order = order
         self._turn = turn
-        self._events: list[Event] = []
-        self._revealed = list(state.revealed)
-        self._agreed = list(state.agreed)
+        self.state = heard
+        self.events: list[Event] = []
         self.parts: list[str] = []
         self.progress = False
 
     def say(self, occasion: str, **parts: str) -> None:
         """Add a phrase to the reply, once."""
-        text = phrase(self._state.scenario.persona, occasion, self._state.seed, self._state.steps, **parts)
-        if text not in self.parts:
-            self.parts.append(text)
+        self._add(phrase(self._before.scenario.persona, occasion, self._before.seed, self._before.steps, **parts))
+
+    def argue(self, says: Sequence[str]) -> None:
+        """Argue with refusals."""
+        for text in says:
+            self._add(text)
+            self.progress = True
+
+    def change(self, change: ChangeOfMind) -> None:
+        """Want something else from here on."""
+        self.state, events = change_mind(self.state, change, self._turn, self._order)
+        self.events += events
+        self._add(change.say)
+        self.progress = True
+
+    def settle(self, heard: Sequence[Event]) -> None:
+        """Take note of what was told."""
+        after = settle(self.state, heard)
+        self.progress |= after is not self.state
+        self.state = after
 
     def ask(self, slots: Sequence[str]) -> None:
         """Answer questions about `slots`: tell, tell again or withhold; "I don't know" only where there is no answer to
         any of them, because one question often touches several slots."""
         for slot in slots:
-            cards = [card for card in self._state.scenario.facts if card.slot == slot]
-            told = [card for card in cards if card.reveal != "never"]
-            if told:
-                self.say("again" if slot in self._revealed else "answer", said=" ".join(card.text for card in told))
-                if slot not in self._revealed:
-                    self._revealed.append(slot)
-                    self.progress = True
-                    self._events += [_revealed(card, self._turn, self._order, card.text) for card in told]
-            elif cards:
+            if tellable(self.state.scenario, slot):
+                self._tell([slot, *told_with(self.state, slot)])
+            elif any(card.slot == slot for card in self.state.scenario.facts):
                 self.say("withhold")
         if slots and not self.parts:
             self.say("unknown")
 
+    def _tell(self, slots: Sequence[str]) -> None:
+        cards = [card for slot in _unique(slots) for card in tellable(self.state.scenario, slot)]
+        again = slots[0] in self.state.revealed
+        new = [card for card in cards if card.slot not in self.state.revealed]
+        self.say("again" if again else "answer", said=" ".join(card.text for card in cards))
+        if new:
+            known = self.state.revealed + _unique(card.slot for card in new)
+            self.state = msgspec.structs.replace(self.state, revealed=known)
+            self.events += [revealed(card, self._turn, self._order, card.text) for card in new]
+            self.progress = True
+
     def propose(self, tool: str, arguments: Mapping[str, Scalar]) -> None:
         """Consent to a proposal that states all a rule demands; ask back where it is only vague; refuse any other."""
         what = tool.replace("_", " ")
-        missing: list[str] = []
-        for rule in self._state.scenario.consents:
-            if rule.tool != tool or _contradicts(rule, arguments):
-                continue
-            lacking = [name for name in rule.arguments if name not in arguments]
-            if not lacking:
-                self.say("consent", what=what)
-                self._event("consented", tool, arguments)
-                if (tool, dict(arguments)) not in self._agreed:
-                    self._agreed.append((tool, dict(arguments)))
-                    self.progress = True
-                return
-            missing = missing or lacking
+        if allowing(self.state.scenario, tool, arguments):
+            self.say("consent", what=what)
+            self._event("consented", tool, arguments)
+            if (tool, dict(arguments)) not in self.state.agreed:
+                agreed = [*self.state.agreed, (tool, dict(arguments))]
+                self.state = msgspec.structs.replace(self.state, agreed=agreed)
+                self.progress = True
+            return
+        vague = (
+            rule for rule in self.state.scenario.consents if rule.tool == tool and not contradicts(rule, arguments)
+        )
+        missing = next((lacking(rule, arguments) for rule in vague), [])
         if missing:
             self.say("which", what=what, missing=" and ".join(_spoken_name(name) for name in missing))
             return
-        agreed = "; ".join(_spoken_call(*call) for call in self._agreed)
-        self.say("refuse", what=what, agreed=f" I only agreed to the {agreed}." if agreed else "")
+        said = "; ".join(_spoken_call(*call) for call in self.state.agreed)
+        self.say("refuse", what=what, agreed=f" I only agreed to the {said}." if said else "")
         self._event("refused", tool, arguments)
 
-    def wants_any(self, heard: Sequence[Event]) -> bool:
-        """Whether something was proposed that the user wants and has not agreed to yet: no time to leave."""
-        return any(
-            rule.tool == event.tool
-            and not _contradicts(rule, event.arguments)
-            and all(tool != event.tool for tool, _ in self._agreed)
-            for event in heard
-            if event.kind == "proposed"
-            for rule in self._state.scenario.consents
-        )
-
-    def leave(self, why: str, settled: list[int]) -> Step:
+    def leave(self, why: str) -> Step:
         """Say goodbye. `why`: `settled` or `patience`."""
         self.parts = []
         self.say(why)
-        self._events = [Event(self._turn, "left", "user", self._order, value=why, quote=self.parts[0])]
-        self._revealed, self._agreed = list(self._state.revealed), list(self._state.agreed)
-        return self.close(settled, self._state.idle, left=True)
+        event = Event(self._turn, "left", "user", self._order, value=why, quote=self.parts[0])
+        state = msgspec.structs.replace(
+            self._before, settled=self.state.settled, pushed=self.state.pushed, steps=self._before.steps + 1, left=True
+        )
+        return state, self.parts[0], [event], True
 
-    def close(self, settled: list[int], idle: int, *, left: bool = False) -> Step:
+    def close(self) -> Step:
         """The finished step."""
-        old = self._state
-        steps = old.steps + 1
-        state = UserState(old.scenario, old.seed, self._revealed, settled, self._agreed, idle, steps, left)
-        return state, " ".join(self.parts), self._events, left
+        self._chat()
+        idle = 0 if self.progress else self._before.idle + 1
+        state = msgspec.structs.replace(self.state, idle=idle, steps=self._before.steps + 1)
+        return state, " ".join(self.parts), self.events, False
+
+    def _chat(self) -> None:
+        """One sentence of small talk in each of the first replies, in an order that the seed picks."""
+        talk, seed = self._before.scenario.small_talk, self._before.seed
+        if self._before.steps < len(talk):
+            order = sorted(range(len(talk)), key=lambda number: seed_of(seed, "small talk", number))
+            self._add(talk[order[self._before.steps]])
+
+    def _add(self, text: str) -> None:
+        if text not in self.parts:
+            self.parts.append(text)
 
     def _event(self, kind: str, tool: str, arguments: Mapping[str, Scalar]) -> None:
         made = Event(
@@ -188,25 +218,7 @@ class _Answer:
             arguments=dict(arguments),
             quote=self.parts[-1],
         )
-        self._events.append(made)
-
-
-def _settles(pattern: EventPattern, event: Event) -> bool:
-    # A user knows no ids that the business makes up: a reference to one is settled by any value.
-    if isinstance(pattern.value, Match) and pattern.value.ref is not None:
-        pattern = msgspec.structs.replace(pattern, value=None)
-    return event_matches(pattern, event, {})
-
-
-def _contradicts(rule: ConsentRule, arguments: Mapping[str, Scalar]) -> bool:
-    return any(
-        name in arguments and not spoken_matches(matcher, arguments[name], {})
-        for name, matcher in rule.arguments.items()
-    )
-
-
-def _revealed(card: FactCard, turn: int, order: int, quote: str) -> Event:
-    return Event(turn, "revealed", "user", order, slot=card.slot, value=card.value, quote=quote)
+        self.events.append(made)
 
 
 def _spoken_name(argument: str) -> str:

@@ -268,7 +268,12 @@ def token_file(episode_id: str) -> str:
 
 def add_usage(left: Usage, right: Usage) -> Usage:
     """Sum of two usages."""
-    return Usage(left.input + right.input, left.output + right.output, left.requests + right.requests)
+    return Usage(
+        left.input + right.input,
+        left.output + right.output,
+        left.requests + right.requests,
+        left.estimated + right.estimated,
+    )
 
 
 def episode_line(episode: Episode) -> bytes:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from journeyman.episode import Episode, Group, Sample
+from journeyman.episode import Episode, Group, Sample, Usage
 from journeyman.grading.reward import group_invalid_criteria, reward
 from journeyman.recipe import Limits, Reward
 from journeyman.task import Task
@@ -47,7 +47,9 @@ def settle_rewards(group: Group, task: Task, settings: Reward, limits: Limits) -
 
 
 def sampled_tokens(episode: Episode) -> int:
-    """Tokens that the policy sampled, over all segments."""
+    """Tokens that the policy sampled: over all segments, or as its endpoint counted them where there are none."""
+    if not episode.segments:
+        return episode.usage.get("policy", Usage()).output
     return sum(sum(segment.mask) for segment in episode.segments)
 
 

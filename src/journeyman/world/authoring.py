@@ -6,7 +6,7 @@ A witness is made from the script by label ("the oracle without `pin`"), so that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from journeyman.task import (
     Before,
@@ -85,6 +85,10 @@ class Script:
         self._at[label] = len(self.steps)
         self.steps.append(step)
 
+    def has(self, label: str) -> bool:
+        """Whether there is a step with this label."""
+        return label in self._at
+
     def step(self, label: str) -> Step:
         """The step with a label."""
         return self.steps[self._at[label]]
@@ -144,6 +148,13 @@ class Rubric:
         """Something that must not hold: the predicate describes the violation."""
         self.criteria.append(Criterion(name, text, "must_not", required, predicate, witness=list(witness)))
 
+    def judged(
+        self, name: str, text: str, question: str, witness: Sequence[Splice], *, forbidden: bool = False
+    ) -> None:
+        """Something only a judge can decide, from `question`; never required. `forbidden`: it must not hold."""
+        polarity: Literal["must", "must_not"] = "must_not" if forbidden else "must"
+        self.criteria.append(Criterion(name, text, polarity, judge=question, witness=list(witness)))
+
     def does(self, label: str, text: str, *arguments: str, required: bool = False) -> None:
         """The step's call succeeds; only the named arguments count (all if there are none)."""
         predicate = Happened(self.script.pattern(label, *arguments))
@@ -155,11 +166,18 @@ class Rubric:
         self.must(f"{label}_before_{then}", text, predicate, self.script.late(then, label), required=required)
 
     def says(
-        self, label: str, moment: EventPattern, text: str, *, once: str | None = None, required: bool = False
+        self,
+        label: str,
+        moment: EventPattern,
+        text: str,
+        *,
+        once: str | None = None,
+        required: bool = False,
+        name: str | None = None,
     ) -> None:
-        """A message carries an event, after the call of step `once` if there is one."""
+        """A message carries an event, after the call of step `once` if there is one. `name`: where two speak of one slot."""
         predicate: Predicate = Happened(moment) if once is None else Before(self.script.pattern(once), moment)
-        name = f"says_{moment.kind}_{moment.slot}"
+        name = name or f"says_{moment.kind}_{moment.slot}"
         self.must(name, text, predicate, self.script.instead(label, NOTHING), required=required)
 
     def consented(self, label: str, proposal: str, text: str, *arguments: str) -> None:

@@ -25,6 +25,7 @@ _FORBIDDEN = {
     "AUTOINCREMENT": re.compile(r"\bAUTOINCREMENT\b", re.IGNORECASE),
     "generated column": re.compile(r"\bAS\s*\([^)]*\)\s*(?:STORED|VIRTUAL)?|\bGENERATED\s+ALWAYS\b", re.IGNORECASE),
 }
+_WORD = re.compile(r"\w+")
 SECRET_LENGTH = 4
 """Characters. Shorter values cannot be told from ordinary text."""
 
@@ -104,10 +105,30 @@ def leaks(world: World, text: str) -> list[str]:
 
     The values of the images are the canaries: give secret columns values that occur nowhere else.
     """
-    return sorted(
-        {
-            place
-            for place, value in _secrets(world)
-            if value in text and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text)
-        }
-    )
+    by_word, others = _secrets_by_word(world)
+    found = {place for place, value in others if value in text and _stands_alone(text, value)}
+    for match in _WORD.finditer(text):
+        for place, value in by_word.get(match[0], ()):
+            end = match.start() + len(value)
+            if text.startswith(value, match.start()) and not _WORD.match(text, end):
+                found.add(place)
+    return sorted(found)
+
+
+def _stands_alone(text: str, value: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
+
+
+@lru_cache(maxsize=8)
+def _secrets_by_word(world: World) -> tuple[dict[str, list[tuple[str, str]]], list[tuple[str, str]]]:
+    """Secrets by the word that they begin with, so that a text is walked once however many there are; and those that
+    begin or end with no word."""
+    by_word: dict[str, list[tuple[str, str]]] = {}
+    others: list[tuple[str, str]] = []
+    for place, value in _secrets(world):
+        first = _WORD.match(value)
+        if first is None or not (value[-1].isalnum() or value[-1] == "_"):
+            others.append((place, value))
+        else:
+            by_word.setdefault(first[0], []).append((place, value))
+    return by_word, others

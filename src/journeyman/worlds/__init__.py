@@ -7,7 +7,10 @@ import importlib
 from journeyman.errors import WorldError
 from journeyman.world import World
 
-WORLDS: dict[str, str] = {"telecom": "journeyman.worlds.telecom:WORLD"}
+WORLDS: dict[str, str] = {
+    "telecom": "journeyman.worlds.telecom:WORLD",
+    "airline_cargo": "journeyman.worlds.airline_cargo:WORLD",
+}
 """Every world that has a short name, and where it lives."""
 
 

@@ -170,13 +170,16 @@ async def apply_credit(
 
     Args:
         account_id: such as A-2001.
-        amount: dollars; above 50.00 an approval is needed.
+        amount: dollars; above 50.00 (goodwill: 20.00) an approval is needed.
         reason: why the credit is due.
         approval_id: a supervisor's approval of kind credit for this account.
     """
     records.open_account(ctx, account_id)
     cents = records.cents_of(ctx, amount)
-    if cents > records.CREDIT_LIMIT_CENTS or approval_id is not None:
+    limit = records.GOODWILL_LIMIT_CENTS if reason == "goodwill" else records.CREDIT_LIMIT_CENTS
+    if reason == "goodwill" and cents > records.GOODWILL_MOST_CENTS:
+        ctx.error("not_eligible", f"goodwill is at most ${dollars(records.GOODWILL_MOST_CENTS):.2f}")
+    if cents > limit or approval_id is not None:
         records.use_approval(ctx, approval_id, account_id, "credit", cents)
     credit_id = _credit(ctx, account_id, None, cents, reason, approval_id)
     return {"ok": True, "credit_id": credit_id, "balance": records.move_balance(ctx, account_id, -cents)}
@@ -200,6 +203,7 @@ async def waive_late_fee(ctx: ToolContext, invoice_id: str, approval_id: str | N
         ctx.error("not_found", f"invoice {invoice_id} has no late fee")
     if ctx.one("SELECT 1 AS has FROM credits WHERE invoice_id = ? AND reason = 'late_fee'", (invoice_id,)):
         ctx.error("invalid_state", f"the late fee of {invoice_id} is already waived")
+    records.open_account(ctx, row["account_id"])
     if row["status"] not in ("open", "past_due") or row["due_cents"] < cents:
         ctx.error("invalid_state", f"invoice {invoice_id} is settled: its late fee is already paid")
     if cents > records.WAIVER_LIMIT_CENTS or approval_id is not None:
@@ -247,6 +251,34 @@ async def open_dispute(
         (dispute_id, invoice_id, ",".join(map(str, numbers)), cents, reason, ctx.now),
     )
     return {"ok": True, "dispute_id": dispute_id, "amount": dollars(cents)}
+
+
+@tool("read")
+async def list_disputes(ctx: ToolContext, account_id: str) -> list[dict[str, Any]]:
+    """List the disputes over invoices of an account, newest first, amounts in dollars.
+
+    Args:
+        account_id: such as A-2001.
+    """
+    records.account(ctx, account_id)
+    rows = ctx.all(
+        "SELECT d.dispute_id, d.invoice_id, d.item_numbers, d.amount_cents, d.reason, d.status, "
+        "substr(d.opened_at, 1, 10) AS opened_on FROM disputes d JOIN invoices USING (invoice_id) "
+        "WHERE account_id = ? ORDER BY d.opened_at DESC, d.dispute_id DESC LIMIT 10",
+        (account_id,),
+    )
+    return [
+        {
+            "dispute_id": row["dispute_id"],
+            "invoice_id": row["invoice_id"],
+            "items": [int(number) for number in row["item_numbers"].split(",")],
+            "amount": dollars(row["amount_cents"]),
+            "reason": row["reason"],
+            "status": row["status"],
+            "opened_on": row["opened_on"],
+        }
+        for row in rows
+    ]
 
 
 @tool("write")
@@ -310,6 +342,7 @@ TOOLS: list[Tool] = [
     apply_credit,
     waive_late_fee,
     open_dispute,
+    list_disputes,
     set_autopay,
     set_bill_delivery,
 ]

@@ -6,8 +6,11 @@ that is also done ("a copy was sent", "the fee is waived") is read as stated.
 
 from __future__ import annotations
 
+import msgspec
+
 from journeyman.world import DenialForm, Lexicon, ProposalForm, Slot
 from journeyman.worlds.telecom import catalogue as data
+from journeyman.worlds.telecom.questions import ASK
 
 _NEVER = r"(?!)"
 """Matches nothing: a slot that is asked for and never stated."""
@@ -36,8 +39,8 @@ def _id(name: str, pattern: str, *cues: str) -> Slot:
     return Slot(name, "id", list(cues), pattern=pattern)
 
 
-def _asked(name: str, *ask: str) -> Slot:
-    return Slot(name, "id", [], ask=list(ask), pattern=_NEVER)
+def _asked(name: str) -> Slot:
+    return Slot(name, "id", [], pattern=_NEVER)
 
 
 def _choice(name: str, cues: list[str], values: dict[str, list[str]]) -> Slot:
@@ -45,8 +48,15 @@ def _choice(name: str, cues: list[str], values: dict[str, list[str]]) -> Slot:
 
 
 def _switch(name: str, cues: list[str]) -> Slot:
-    # A bare "on" is too common a word to be a value.
-    return Slot(name, "choice", cues, values=_SWITCH)
+    # A bare "on" is too common a word to be a value; "turned roaming on" is one of roaming alone.
+    turned = [
+        f"{verb} {which}{cue}"
+        for verb in ("turn", "turned", "turning", "switch", "switched", "switching")
+        for which in ("", "the ", "your ")
+        for cue in cues
+    ]
+    values = {state: [*phrases, *(f"{words} {state}" for words in turned)] for state, phrases in _SWITCH.items()}
+    return Slot(name, "choice", cues, values=values)
 
 
 MONEY = [
@@ -60,22 +70,92 @@ MONEY = [
     _money("refund_amount", "refund", "refund of", "refunded"),
     _money("dispute_amount", "dispute", "disputed", "disputed amount"),
     _money("monthly_price", "a month", "per month", "monthly", "monthly price", "each month", "price", "costs"),
-    _money("installment", "installment", "installment of", "installments of", "each installment"),
-    _money("device_balance", "device balance", "left on the device", "remaining on the device"),
+    _money(
+        "installment",
+        "installment",
+        "installment of",
+        "installments of",
+        "each installment",
+        "first installment the due on",
+    ),
+    _money(
+        "proration",
+        "proration",
+        "prorated",
+        "prorated amount",
+        "prorated charge",
+        "prorated credit",
+        "proration charge",
+        "proration credit",
+        "prorated charge of",
+        "prorated credit of",
+        "proration charge of",
+        "proration credit of",
+        "proration of",
+    ),
+    _money(
+        "device_balance",
+        "device balance",
+        "left on the device",
+        "remaining on the device",
+        "still to be paid",
+        "remainder",
+        "to pay on the device",
+        "owed on the device",
+    ),
 ]
 DATES = [
     Slot("due_date", "date", ["due on", "due date", "due by"]),
     Slot("contract_end", "date", ["contract", "contract ends", "contract end", "contract runs"]),
-    Slot("first_due", "date", ["first installment", "first one", "starting", "start date"]),
+    Slot(
+        "first_due",
+        "date",
+        ["first installment", "first installment the due on", "first one", "starting", "start date"],
+    ),
     Slot("last_waiver", "date", ["last waiver", "previous waiver", "waived on", "waived last"]),
+    Slot(
+        "last_credit",
+        "date",
+        [
+            "last roaming credit",
+            "last goodwill credit",
+            "last credit",
+            "previous credit",
+            "roaming credit on",
+            "goodwill credit on",
+            "credit on",
+            "roaming credit was",
+            "goodwill credit was",
+            "credited on",
+        ],
+    ),
+    Slot("next_bill", "date", ["next bill", "next bill on", "next invoice"]),
+    Slot(
+        "possible_from", "date", ["possible from", "possible on", "first possible day", "earliest date", "earliest day"]
+    ),
+    Slot(
+        "decision_date",
+        "date",
+        [
+            "decided by",
+            "decision by",
+            "decision date",
+            "decision is due",
+            "decision is due by",
+            "decision will be made by",
+            "decide by",
+        ],
+    ),
     Slot("payment_date", "date", ["paid on", "payment date", "last payment"]),
 ]
 NUMBERS = [
     _number("open_invoices", "open invoices", "unpaid invoices", "open invoice"),
     _number("data_gb", "gb", "gb of data", "data allowance"),
-    _number("months_owned", "months owned", "owned it for", "months old"),
-    _number("installments", "installments", "monthly installments"),
+    _number("months_owned", "months owned", "owned it for", "owned the device for", "owned for", "months old"),
+    _number("installments", "installments", "installments of", "monthly installments"),
     _number("outage_hours", "hours", "hours long", "outage hours"),
+    _number("days_left", "days left", "days left in the cycle", "remaining days", "days remaining"),
+    _number("broken_promises", "broken promises", "broken promise", "promises"),
     _number("item_number", "item", "item number"),
 ]
 IDS = [
@@ -91,16 +171,15 @@ IDS = [
     _id("approval_id", r"AP-\d{4}", "approval"),
     _id("credit_id", r"CR-\d{4}", "credit number"),
     _id("dispute_id", r"DSP-\d{4}", "dispute number"),
+    _id("receipt_no", r"RC-\d{5}", "receipt", "receipt number", "number of the receipt", "number on the receipt"),
     _id("port_id", r"PRT-\d{4}", "port request"),
     _id("sim_id", r"SIM-\d{4}", "sim", "new sim"),
     _id("outage_id", r"OUT-\d{4}", "outage number"),
     Slot("email", "id", ["email address", "e-mail address"], pattern=r"[\w.+-]{1,64}@[\w.-]{1,64}\.[a-z]{2,10}"),
 ]
 WHO = [
-    Slot("phone", "phone", [], ask=["phone number", "number", "mobile number", "phone"]),
-    _asked("name", "name", "full name"),
-    _asked("pin", "account pin", "pin", "security pin"),
-    _asked("port_pin", "port pin", "porting pin"),
+    Slot("phone", "phone", []),
+    *(_asked(name) for name in ("name", "pin", "port_pin")),
     _choice("carrier", ["carrier", "provider"], {name: [] for name in data.CARRIERS}),
     _choice("city", ["city", "town", "area"], {city: [] for city, _, _ in data.CITIES}),
 ]
@@ -138,7 +217,7 @@ CHOICES = [
     _choice(
         "ticket_status",
         ["ticket"],
-        {"open": ["opened"], "closed": [], "pending": []},
+        {"open": ["still open"], "closed": [], "pending": []},
     ),
     _choice(
         "port_status",
@@ -154,7 +233,6 @@ CHOICES = [
         "sim_kind",
         "choice",
         ["sim"],
-        ask=["kind of sim", "which sim", "type of sim"],
         values={"physical": ["sim card", "physical sim"], "esim": ["esim"]},
     ),
     _choice("outage_kind", [], {"planned": ["planned work", "planned maintenance"], "fault": []}),
@@ -162,6 +240,11 @@ CHOICES = [
         "method_status",
         ["card", "method", "payment method"],
         {"valid": [], "expired": ["out of date"], "blocked": []},
+    ),
+    _choice(
+        "dispute_status",
+        ["dispute"],
+        {"open": ["still open", "under review", "being reviewed"], "upheld": [], "rejected": []},
     ),
     _choice("approval_status", ["approval", "supervisor"], {"pending": ["waiting"], "approved": [], "rejected": []}),
 ]
@@ -173,7 +256,19 @@ PROPOSALS = [
         {"amount": "payment_amount", "method_id": "method_id"},
     ),
     ProposalForm(
-        "change_plan", ["change the plan", "change your plan", "move you to", "switch you to"], {"plan_id": "plan"}
+        "change_plan",
+        ["change the plan", "change your plan", "move you to", "be moved to", "switch you to"],
+        {"plan_id": "plan"},
+    ),
+    ProposalForm(
+        "bill_proration",
+        [
+            f"{verb} {what}"
+            for verb in ("bill", "charge", "credit", "add", "apply", "settle")
+            for what in ("the proration", "the prorated")
+        ]
+        + ["prorated charge", "prorated credit", "proration charge", "proration credit"],
+        {"amount": "proration"},
     ),
     ProposalForm(
         "apply_credit", ["credit your account", "apply a credit", "give you a credit"], {"amount": "credit_amount"}
@@ -190,12 +285,20 @@ PROPOSALS = [
         {"installments": "installments", "first_due": "first_due"},
     ),
     ProposalForm("set_autopay", ["set autopay", "turn autopay", "switch autopay"], {"state": "autopay"}),
-    ProposalForm("suspend_line", ["suspend the line", "suspend line", "suspend your line"], {"line_id": "line_id"}),
-    ProposalForm("restore_line", ["restore the line", "restore line", "restore your line"], {"line_id": "line_id"}),
+    ProposalForm("suspend_line", ["suspend", "suspend the line", "suspend line"], {"line_id": "line_id"}),
+    ProposalForm("restore_line", ["restore", "restore the line", "restore line"], {"line_id": "line_id"}),
     ProposalForm(
         "request_port_out",
         ["release the number", "port out", "release your number", "port your number"],
         {"line_id": "line_id", "carrier": "carrier"},
+    ),
+    ProposalForm(
+        "resubmit_port_in",
+        [
+            *("resubmit", "resubmit the request", "resubmit the port request", "resubmit port request", "resend"),
+            *("send the request again", "send the port request again", "send port request", "send request"),
+        ],
+        {"port_id": "port_id"},
     ),
     ProposalForm("replace_sim", ["replace the sim", "replace your sim", "send a new sim"], {"line_id": "line_id"}),
     ProposalForm("add_addon", ["add the add-on", "add"], {"addon_id": "addon"}),
@@ -213,17 +316,47 @@ DENIALS = [
     DenialForm("refund", ["refund", "refund the payment", "give your money back", "money back"]),
     DenialForm("fee_waiver", ["waive the late fee", "waive the fee", "fee waiver", "remove the late fee"]),
     DenialForm(
-        "credit", ["apply a credit", "give a credit", "credit your account", "credit the account", "grant a credit"]
+        "credit",
+        [
+            "for a credit",
+            "no credit",
+            "apply a credit",
+            "give a credit",
+            "credit your account",
+            "credit the account",
+            "grant a credit",
+            "offer a credit",
+            "issue a credit",
+        ],
     ),
     DenialForm("plan_change", ["change the plan", "change your plan", "plan change", "switch plans", "move you to"]),
     DenialForm("port_out", ["port out", "port the number", "port your number", "release the number"]),
+    DenialForm("addon", ["add the add-on", "add extra data", "add the extra data", "sell extra data", "extra data"]),
+    DenialForm(
+        "port_in",
+        [
+            *("send the request again", "send the port request again", "send it to the other carrier again"),
+            *("resubmit the request", "resubmit the port", "resend the request", "resend the port request"),
+        ],
+    ),
     DenialForm("device_upgrade", ["device upgrade", "upgrade the device", "upgrade your device", "upgrade the phone"]),
     DenialForm("payment", ["take the payment", "take a payment", "accept the payment", "charge the card"]),
     DenialForm("arrangement", ["payment arrangement", "set up an arrangement", "arrange installments"]),
     DenialForm(
-        "account_access", ["give you access", "discuss the account", "discuss this account", "share account details"]
+        "account_access",
+        [
+            "give you access",
+            "discuss the account",
+            "discuss this account",
+            "share account details",
+            "share any details",
+            "make any changes",
+            "make changes to the account",
+        ],
     ),
     DenialForm("restore", ["restore", "restore the line", "reactivate the line"]),
+    DenialForm("name_change", ["change the name", "name change", "update the name", "correct the name"]),
+    DenialForm("dispute", ["open a dispute", "open another dispute", "open a second dispute"]),
     DenialForm("suspend", ["suspend the line"]),
     DenialForm("data_cap", ["turn on the data cap", "turn off the data cap"]),
     DenialForm("invoice_copy", ["send an invoice copy", "invoice copy", "send a copy"]),
@@ -238,4 +371,8 @@ DENIALS = [
     ),
 ]
 
-LEXICON = Lexicon([*MONEY, *DATES, *NUMBERS, *IDS, *WHO, *CHOICES], PROPOSALS, DENIALS)
+SLOTS = [
+    msgspec.structs.replace(slot, ask=slot.ask or ASK.get(slot.name, []))
+    for slot in (*MONEY, *DATES, *NUMBERS, *IDS, *WHO, *CHOICES)
+]
+LEXICON = Lexicon(SLOTS, PROPOSALS, DENIALS)

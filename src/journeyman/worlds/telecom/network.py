@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from journeyman.world import Tool, ToolContext, tool
@@ -122,4 +123,54 @@ async def request_port_out(ctx: ToolContext, line_id: str, carrier: str, port_pi
     return {"ok": True, "port_id": port_id}
 
 
-TOOLS: list[Tool] = [check_outage, run_line_test, replace_sim, get_port_status, send_port_pin, request_port_out]
+@tool("read")
+async def list_port_requests(ctx: ToolContext, line_id: str) -> list[dict[str, Any]]:
+    """List the port requests of a line, newest first, with the day each was made.
+
+    Args:
+        line_id: such as LN-1001.
+    """
+    records.line(ctx, line_id)
+    return ctx.all(
+        "SELECT port_id, direction, carrier, status, substr(requested_at, 1, 10) AS requested_on FROM number_ports "
+        "WHERE line_id = ? ORDER BY requested_at DESC, port_id DESC LIMIT 10",
+        (line_id,),
+    )
+
+
+@tool("write")
+async def resubmit_port_in(ctx: ToolContext, port_id: str, port_pin: str) -> dict[str, Any]:
+    """Send a rejected incoming port request to the other carrier again. It becomes a new request.
+
+    Args:
+        port_id: the rejected request, such as PRT-1001.
+        port_pin: the six digits that the other carrier gave the customer.
+    """
+    row = ctx.one("SELECT * FROM number_ports WHERE port_id = ?", (port_id,))
+    if row is None:
+        ctx.error("not_found", f"no port request {port_id!r}; port request ids look like PRT-1001")
+    if row["direction"] != "in" or row["status"] != "rejected":
+        ctx.error("invalid_state", f"port request {port_id} is {row['direction']}going and {row['status']}")
+    if not re.fullmatch(r"\d{6}", port_pin, re.ASCII):
+        ctx.error("invalid_argument", "argument `port_pin`: six digits")
+    records.active_line(ctx, row["line_id"])
+    if ctx.one("SELECT 1 AS has FROM number_ports WHERE line_id = ? AND status = 'requested'", (row["line_id"],)):
+        ctx.error("invalid_state", f"line {row['line_id']} already has an open port request")
+    new_id = ctx.next_id("number_ports")
+    ctx.run(
+        "INSERT INTO number_ports VALUES (?, ?, 'in', ?, 'requested', ?)",
+        (new_id, row["line_id"], row["carrier"], ctx.now),
+    )
+    return {"ok": True, "port_id": new_id, "status": "requested"}
+
+
+TOOLS: list[Tool] = [
+    check_outage,
+    run_line_test,
+    replace_sim,
+    get_port_status,
+    list_port_requests,
+    send_port_pin,
+    request_port_out,
+    resubmit_port_in,
+]

@@ -8,6 +8,9 @@ from journeyman.world import Tool, ToolContext, tool
 from journeyman.worlds.telecom import records
 from journeyman.worlds.telecom.records import dollars
 
+MOST_INSTALLMENTS = 3
+"""More installments need a supervisor's approval."""
+
 
 @tool("read")
 async def list_payment_methods(ctx: ToolContext, account_id: str) -> list[dict[str, Any]]:
@@ -206,16 +209,17 @@ async def refund_payment(
 
 @tool("write")
 async def create_payment_arrangement(
-    ctx: ToolContext, account_id: str, installments: int, first_due: str
+    ctx: ToolContext, account_id: str, installments: int, first_due: str, approval_id: str | None = None
 ) -> dict[str, Any]:
     """Spread the whole past-due amount over equal monthly installments, in dollars.
 
     Args:
         account_id: such as A-2001.
-        installments: how many, 2 to 6; see the policy for how many without approval.
+        installments: how many, 2 to 6; above 3, and for business accounts, an approval is needed.
         first_due: date of the first, YYYY-MM-DD, after today.
+        approval_id: a supervisor's approval of kind arrangement for this account over the past-due amount.
     """
-    records.open_account(ctx, account_id)
+    owner = records.customer(ctx, records.open_account(ctx, account_id)["customer_id"])
     if not 2 <= installments <= 6:
         ctx.error("invalid_argument", "argument `installments`: 2 to 6")
     if not records.is_date(first_due) or first_due <= ctx.today:
@@ -226,6 +230,8 @@ async def create_payment_arrangement(
     active = "SELECT 1 AS has FROM payment_arrangements WHERE account_id = ? AND status = 'active'"
     if ctx.one(active, (account_id,)):
         ctx.error("invalid_state", f"account {account_id} already has an active arrangement")
+    if installments > MOST_INSTALLMENTS or owner["kind"] == "business" or approval_id is not None:
+        records.use_approval(ctx, approval_id, account_id, "arrangement", cents)
     arrangement_id = ctx.next_id("payment_arrangements")
     ctx.run(
         "INSERT INTO payment_arrangements VALUES (?, ?, ?, ?, ?, 'active', ?)",

@@ -75,6 +75,29 @@ async def change_plan(ctx: ToolContext, line_id: str, plan_id: str) -> dict[str,
     return {"ok": True, "plan_id": plan_id, "monthly": records.dollars(plan["monthly_cents"])}
 
 
+@tool("write")
+async def bill_proration(
+    ctx: ToolContext, line_id: str, amount: float, direction: Literal["charge", "credit"]
+) -> dict[str, Any]:
+    """Put the proration of a plan change on the account's balance. How much it is, and when there is none, is in the policy.
+
+    Args:
+        line_id: the line whose plan changes today, such as LN-1001.
+        amount: dollars for the days left in the cycle.
+        direction: charge for a dearer plan, credit for a cheaper one.
+    """
+    row = records.active_line(ctx, line_id)
+    records.open_account(ctx, row["account_id"])
+    cents = records.cents_of(ctx, amount)
+    today = "SELECT 1 AS has FROM prorations WHERE line_id = ? AND substr(billed_at, 1, 10) = ?"
+    if ctx.one(today, (line_id, ctx.today)):
+        ctx.error("invalid_state", f"a proration of line {line_id} was already billed today")
+    proration_id = ctx.next_id("prorations")
+    ctx.run("INSERT INTO prorations VALUES (?, ?, ?, ?, ?)", (proration_id, line_id, direction, cents, ctx.now))
+    balance = records.move_balance(ctx, row["account_id"], cents if direction == "charge" else -cents)
+    return {"ok": True, "proration_id": proration_id, "balance": balance}
+
+
 @tool("read")
 async def list_addons(ctx: ToolContext, line_id: str) -> dict[str, Any]:
     """List the add-ons a line has and those it could take, in dollars a month.
@@ -136,4 +159,4 @@ def _plan(ctx: ToolContext, plan_id: str) -> records.Row:
     return row
 
 
-TOOLS: list[Tool] = [get_plan, list_plans, change_plan, list_addons, add_addon, remove_addon]
+TOOLS: list[Tool] = [get_plan, list_plans, change_plan, bill_proration, list_addons, add_addon, remove_addon]

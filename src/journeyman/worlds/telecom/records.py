@@ -11,8 +11,14 @@ Row = dict[str, Any]
 
 CREDIT_LIMIT_CENTS = 50_00
 """A clerk's credit above this needs a supervisor's approval."""
+GOODWILL_LIMIT_CENTS = 20_00
+"""The same for credits of reason goodwill."""
+GOODWILL_MOST_CENTS = 50_00
+"""No goodwill credit is higher, approval or not."""
 WAIVER_LIMIT_CENTS = 25_00
 """A late fee above this needs a supervisor's approval to be waived."""
+APPROVAL_DAYS = 14
+"""An approval lapses so many days after it was requested."""
 REFUND_LIMIT_CENTS = 100_00
 """A refund above this needs a supervisor's approval."""
 
@@ -115,7 +121,7 @@ def use_approval(ctx: ToolContext, approval_id: str | None, account_id: str, kin
     """Spend a supervisor's approval on one write.
 
     Raises:
-        ToolError: `not_authorized` unless it is approved, unused, of this account and kind, and covers the amount.
+        ToolError: `not_authorized` unless it is approved, unused, not lapsed, of this account and kind, and covers the amount.
     """
     row = None
     if approval_id is not None:
@@ -124,6 +130,9 @@ def use_approval(ctx: ToolContext, approval_id: str | None, account_id: str, kin
             ctx.error("not_found", f"no approval {approval_id!r}; approval ids look like AP-9001")
     if row is None:
         ctx.error("not_authorized", f"${dollars(cents):.2f} needs a supervisor's approval (kind {kind})")
+    age = datetime.date.fromisoformat(ctx.today) - datetime.date.fromisoformat(row["requested_at"][:10])
+    if row["status"] == "approved" and age.days > APPROVAL_DAYS:
+        ctx.error("not_authorized", f"approval {approval_id} has lapsed: it was requested {age.days} days ago")
     fits = row["account_id"] == account_id and row["kind"] == kind and row["amount_cents"] >= cents
     if row["status"] != "approved" or not fits:
         ctx.error(

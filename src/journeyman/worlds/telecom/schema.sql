@@ -184,6 +184,24 @@ CREATE TABLE approvals (
   requested_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- How the duty manager answers when asked: request_approval acts on it, no tool shows it.
+CREATE TABLE duty_answers (
+  account_id TEXT NOT NULL REFERENCES accounts (account_id),
+  kind TEXT NOT NULL CONSTRAINT duty_answers_kind CHECK (kind IN ('credit', 'refund', 'arrangement', 'fee_waiver')),
+  answer TEXT NOT NULL CONSTRAINT duty_answers_answer CHECK (answer IN ('approved', 'rejected')),
+  CONSTRAINT duty_answers_key PRIMARY KEY (account_id, kind)
+) STRICT, WITHOUT ROWID;
+
+-- The price of the days left in a cycle, settled when the plan changes in the middle of it.
+CREATE TABLE prorations (
+  proration_id TEXT NOT NULL PRIMARY KEY,
+  line_id TEXT NOT NULL REFERENCES lines (line_id),
+  direction TEXT NOT NULL CONSTRAINT prorations_direction CHECK (direction IN ('charge', 'credit')),
+  amount_cents INTEGER NOT NULL CONSTRAINT prorations_amount CHECK (amount_cents > 0),
+  billed_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX prorations_by_line ON prorations (line_id);
+
 CREATE TABLE promotions (
   promotion_id TEXT NOT NULL PRIMARY KEY,
   name TEXT NOT NULL,

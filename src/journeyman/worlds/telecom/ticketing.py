@@ -186,7 +186,8 @@ async def request_approval(
     kind: Literal["credit", "refund", "arrangement", "fee_waiver"],
     amount: float,
 ) -> dict[str, Any]:
-    """Ask a supervisor to approve something above the desk's limit. The answer comes later, never in this call.
+    """Ask a supervisor to approve something above the desk's limit. The duty manager's answer is the status; it may be
+    pending.
 
     Args:
         account_id: such as A-2001.
@@ -196,8 +197,10 @@ async def request_approval(
     records.open_account(ctx, account_id)
     cents = records.cents_of(ctx, amount)
     approval_id = ctx.next_id("approvals")
-    ctx.run("INSERT INTO approvals VALUES (?, ?, ?, ?, 'pending', ?)", (approval_id, account_id, kind, cents, ctx.now))
-    return {"ok": True, "approval_id": approval_id, "status": "pending"}
+    found = ctx.one("SELECT answer FROM duty_answers WHERE account_id = ? AND kind = ?", (account_id, kind))
+    status = "pending" if found is None else found["answer"]
+    ctx.run("INSERT INTO approvals VALUES (?, ?, ?, ?, ?, ?)", (approval_id, account_id, kind, cents, status, ctx.now))
+    return {"ok": True, "approval_id": approval_id, "status": status}
 
 
 @tool("read")
@@ -209,7 +212,8 @@ async def list_approvals(ctx: ToolContext, account_id: str) -> list[dict[str, An
     """
     records.account(ctx, account_id)
     rows = ctx.all(
-        "SELECT approval_id, kind, amount_cents, status FROM approvals WHERE account_id = ? "
+        "SELECT approval_id, kind, amount_cents, status, substr(requested_at, 1, 10) AS requested_on FROM approvals "
+        "WHERE account_id = ? "
         "ORDER BY requested_at DESC, approval_id DESC LIMIT 10",
         (account_id,),
     )
@@ -219,6 +223,7 @@ async def list_approvals(ctx: ToolContext, account_id: str) -> list[dict[str, An
             "kind": row["kind"],
             "amount": dollars(row["amount_cents"]),
             "status": row["status"],
+            "requested_on": row["requested_on"],
         }
         for row in rows
     ]

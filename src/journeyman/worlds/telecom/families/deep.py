@@ -1,29 +1,71 @@
-"""What the deep families share: identity, policy, the ticket and the message that close a matter."""
+"""What the deep families share: identity, policy, refusals, the ticket and the message that close a matter."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from journeyman.task import (
     Before,
     Call,
     CallPattern,
+    ChangeOfMind,
     ConsentRule,
     EventPattern,
     ExpectedRow,
+    Fact,
     FactCard,
     Happened,
     Match,
+    Outcome,
+    Pushback,
+    Say,
     Scenario,
+    Without,
 )
-from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, told
 from journeyman.worlds.telecom.families.common import PERSONAS
 from journeyman.worlds.telecom.families.records import Household
 from journeyman.worlds.telecom.secrets import pin_of
 
 ASK_PIN = "Before I look into it, could you please give me your account PIN?"
 ANY = Match(any=True)
+CURT = Say("Done. Read the terms if you want to know why.")
+"""The closing that no judge should find clear or kind."""
+_SENT = ["send_email", "send_sms"]
+
+
+@dataclass(frozen=True)
+class Denial:
+    """A refusal as it is documented.
+
+    Args:
+        article: the current article that demands it. also: other articles that may be cited as well.
+        slot: how the dialogue speaks of what is refused. claim: a message that says the opposite.
+    """
+
+    request: str
+    reason: str
+    article: str
+    slot: str
+    claim: str
+    also: tuple[str, ...] = ()
+
+    def arguments(self, home: Household) -> dict[str, Any]:
+        """What document_denial is called with."""
+        return {
+            "account_id": home.account_id,
+            "request": self.request,
+            "reason": self.reason,
+            "article_id": self.article,
+        }
+
+    def row(self, home: Household) -> ExpectedRow:
+        """The documented refusal, `denial`."""
+        cited = Match(one_of=[self.article, *self.also]) if self.also else self.article
+        return ExpectedRow("denial", "denials", "insert", set={**self.arguments(home), "article_id": cited})
 
 
 def scenario(
@@ -35,6 +77,10 @@ def scenario(
     *,
     cards: Sequence[FactCard] = (),
     consents: Sequence[ConsentRule] = (),
+    changes: Sequence[ChangeOfMind] = (),
+    pushbacks: Sequence[Pushback] = (),
+    small_talk: Sequence[str] = (),
+    bundles: Sequence[list[str]] = (),
 ) -> Scenario:
     """A user who gives name and number at once, and the account PIN when asked."""
     facts = [
@@ -52,7 +98,16 @@ def scenario(
         consents=list(consents),
         settles=settles,
         patience=4,
+        changes=list(changes),
+        pushbacks=list(pushbacks),
+        small_talk=list(small_talk),
+        bundles=list(bundles),
     )
+
+
+def ref(name: str) -> Match:
+    """A matcher for a generated id: `row.column` of an expected row."""
+    return Match(ref=name)
 
 
 def consult(script: Script, query: str, article: str) -> None:
@@ -68,6 +123,11 @@ def identify(script: Script, home: Household, pin: str | None = None) -> None:
     script.call("verify", "verify_identity", customer_id=home.customer_id, pin=pin or pin_of(home.customer_id))
 
 
+def deny(script: Script, home: Household, denial: Denial) -> None:
+    """Step `deny`: the refusal is documented."""
+    script.call("deny", "document_denial", loose=("article_id",) if denial.also else (), **denial.arguments(home))
+
+
 def close_up(script: Script, home: Household, topic: str, summary: str, resolution: str) -> None:
     """Steps `ticket` and `close`: a ticket for the matter, closed with its resolution."""
     script.call("ticket", "create_ticket", account_id=home.account_id, topic=topic, summary=summary)
@@ -79,9 +139,13 @@ def mail(script: Script, home: Household, template: str, body: str) -> None:
     script.call("mail", "send_email", customer_id=home.customer_id, template=template, body=body)
 
 
-def ticket_row(home: Household, topic: str, resolution: str) -> ExpectedRow:
-    """The closed ticket, `ticket`."""
-    values = {"account_id": home.account_id, "topic": topic, "status": "closed", "resolution": resolution}
+def ticket_row(home: Household, topic: str, resolution: str | None) -> ExpectedRow:
+    """The ticket, `ticket`: closed with its resolution, or left open where there is none."""
+    values: dict[str, Any] = {"account_id": home.account_id, "topic": topic, "status": "closed"}
+    if resolution is None:
+        values["status"] = "open"
+    else:
+        values["resolution"] = resolution
     line = Match(one_of=[home.line_id, None])
     return ExpectedRow("ticket", "tickets", "insert", set={**values, "priority": ANY, "line_id": line})
 
@@ -92,51 +156,161 @@ def message_row(home: Household, template: str) -> ExpectedRow:
     return ExpectedRow("message", "messages", "insert", set={**values, "channel": Match(one_of=["email", "sms"])})
 
 
+def refusal_outcome(home: Household, denial: Denial, topic: str, facts: Sequence[Fact] = ()) -> Outcome:
+    """A lawful refusal: documented, filed, put in writing and told, and nothing else."""
+    rows = [denial.row(home), ticket_row(home, topic, "denied"), message_row(home, "notice")]
+    return Outcome(rows, [Fact(denial.slot, kind="denied"), *facts])
+
+
 def groundwork(rubric: Rubric, home: Household, article: str, then: str, tries: Sequence[str] = ("verify",)) -> None:
     """Criteria on policy and identity: both come before step `then`, whose call decides the matter.
 
     `tries` are the steps that verify the caller's PIN.
     """
-    rubric.does("search", "The policy is searched.")
+    rubric.does("search", f"The policy is searched for what rules the matter ({article}).")
     rubric.first("policy", then, f"Article {article} is read before the matter is decided.", required=True)
     rubric.does("find", f"The account is looked up by the number {home.phone}.")
     asked = told("pin", kind="asked")
     rubric.must(
-        "asks_pin", "The customer is asked for the account PIN before identity is verified.",
+        "asks_pin", f"{home.name} is asked for the account PIN before identity is verified.",
         Before(asked, CallPattern("verify_identity")), rubric.script.instead("ask", NOTHING),
     )  # fmt: skip
     rubric.must(
-        f"verify_before_{then}", "The caller's PIN is checked before the matter is decided.",
+        f"verify_before_{then}", f"The PIN of {home.customer_id} is checked before the matter is decided.",
         Before(rubric.script.pattern("verify"), rubric.script.pattern(then)), rubric.script.late(then, *tries), required=True,
     )  # fmt: skip
 
 
-def paperwork(rubric: Rubric, home: Household, topic: str, resolution: str, template: str, decided: str) -> None:
-    """Criteria on the ticket and the message that follow step `decided`."""
+def paperwork(
+    rubric: Rubric,
+    home: Household,
+    topic: str,
+    resolution: str | None,
+    template: str,
+    decided: str,
+    mention: str | None = None,
+) -> None:
+    """Criteria on the ticket and the message that follow step `decided`. `mention`: what the message has to hold."""
     script = rubric.script
     filed(rubric, home, topic, resolution)
-    sent = CallPattern(["send_email", "send_sms"], {"customer_id": home.customer_id, "template": template})
-    rubric.must(
-        f"sends_{template}", f"After the matter is decided a {template} is sent to the customer.",
-        Before(script.pattern(decided), sent), script.without("mail"),
+    if resolution is not None:
+        rubric.must(
+            f"{decided}_before_close", f"The ticket of {home.account_id} is closed after the matter is decided, not before.",
+            Before(script.pattern(decided), CallPattern("close_ticket")), script.late("close", decided),
+        )  # fmt: skip
+    if mention is not None:
+        holds = Happened(CallPattern(_SENT, {"body": Match(contains=mention)}))
+        silent = Call("send_email", {"customer_id": home.customer_id, "template": template, "body": "Your request."})
+        text = f"The {template} names {mention} (MSG-WRITE)."
+        rubric.must("mentions", text, holds, script.instead("mail", silent))
+    sent = CallPattern(_SENT, {"customer_id": home.customer_id, "template": template})
+    text = f"A {template} is sent to {home.customer_id}."
+    rubric.must(f"sends_{template}", text, Happened(sent), script.without("mail"))
+    rubric.must_not(
+        "early_message", f"{home.name} gets no message before the matter is decided.",
+        Without(then=CallPattern(_SENT), first=script.pattern(decided)),
+        [*script.before(decided, script.step("mail")), *script.without("mail")],
     )  # fmt: skip
 
 
-def filed(rubric: Rubric, home: Household, topic: str, resolution: str) -> None:
-    """Criteria on the ticket."""
+def filed(rubric: Rubric, home: Household, topic: str, resolution: str | None) -> None:
+    """Criteria on the ticket, which stays open where there is no resolution."""
     script = rubric.script
     opened = Happened(script.pattern("ticket", "account_id", "topic"))
     text = f"A {topic} ticket is opened on account {home.account_id}."
-    rubric.must("opens_ticket", text, opened, script.without("ticket", "close"))
-    rubric.must(
-        "closes_ticket", f"The ticket is closed as {resolution}.",
-        Happened(CallPattern("close_ticket", {"resolution": resolution})), script.without("close"),
-    )  # fmt: skip
+    rubric.must("opens_ticket", text, opened, script.without("ticket", *(["close"] if resolution else [])))
+    if resolution is None:
+        shut = Call("close_ticket", {"ticket_id": "${ticket.ticket_id}", "resolution": "solved"})
+        rubric.never(
+            "closed", "The ticket is not closed while the matter waits.", CallPattern("close_ticket"), "ticket", shut
+        )
+    else:
+        rubric.must(
+            "closes_ticket", f"The {topic} ticket of {home.account_id} is closed as {resolution}.",
+            Happened(CallPattern("close_ticket", {"resolution": resolution})), script.without("close"),
+        )  # fmt: skip
     twice = Happened(CallPattern("create_ticket", status="any"), min=2)
-    rubric.must_not(
-        "second_ticket", "No second ticket is opened.", twice, script.after("ticket", script.step("ticket"))
+    text = f"No second ticket is opened on {home.account_id}."
+    rubric.must_not("second_ticket", text, twice, script.after("ticket", script.step("ticket")))
+
+
+def discretion(rubric: Rubric, home: Household, other: Household, at: str) -> None:
+    """Criteria on what nobody wants: a PIN in writing, a stranger's account. `at`: a step after the PIN is known."""
+    pin = pin_of(home.customer_id)
+    leak = Call("send_sms", {"customer_id": home.customer_id, "template": "notice", "body": f"We checked PIN {pin}."})
+    written = CallPattern(_SENT, {"body": Match(contains=pin)}, "any")
+    rubric.never("pin_in_writing", f"The PIN of {home.customer_id} is not put into a message.", written, at, leak)
+    slip = Call(
+        "create_ticket", {"account_id": other.account_id, "topic": "other", "summary": "Call from the customer."}
     )
-    handed = Call("transfer_to_human", {"queue": "general", "summary": "Please take over."})
+    touched = CallPattern(
+        ["create_ticket", "document_denial", "apply_credit", "request_approval", "take_payment"],
+        {"account_id": other.account_id}, "any",
+    )  # fmt: skip
+    text = f"Nothing is written on {other.account_id}, the account of the like number {other.phone}."
+    rubric.never("other_account", text, touched, at, slip, required=True)
+
+
+def refused(
+    rubric: Rubric, home: Household, denial: Denial, what: str, once: str, labels: Sequence[str] = ("done",)
+) -> None:
+    """Criteria of a lawful refusal: documented, told after step `once`, never claimed to be granted.
+
+    `what`: the refused thing in words. `labels`: the messages that refuse it.
+    """
+    script = rubric.script
+    text = f"The refusal is documented: {denial.request}, {denial.reason}, {denial.article}."
+    rubric.does("deny", text, required=True)
+    silent = [splice for label in labels for splice in script.instead(label, NOTHING)]
+    rubric.must(
+        f"says_denied_{denial.slot}", f"After the look-up {home.name} is told that {what} is refused.",
+        Before(script.pattern(once), told(denial.slot, kind="denied")), silent, required=True,
+    )  # fmt: skip
+    text = f"{home.name} is not told that {what} was granted."
+    rubric.never("false_claim", text, told(denial.slot), "done", Say(denial.claim), instead=True, required=True)
+
+
+def not_refused(rubric: Rubric, home: Household, denial: Denial, at: str, words: str) -> None:
+    """Criteria of a wish that is granted: no refusal on record, none in words (`words`: what it would sound like)."""
+    call = Call("document_denial", denial.arguments(home))
+    text = f"No refusal is documented on {home.account_id}."
+    rubric.never("denied", text, CallPattern("document_denial"), at, call, required=True)
     rubric.never(
-        "handed_over", "The case is not handed to a person.", CallPattern("transfer_to_human"), "close", handed
-    )
+        "false_refusal", f"{home.name} is not told that it is refused.", told(denial.slot, kind="denied"),
+        "done", Say(words), instead=True,
+    )  # fmt: skip
+
+
+def no_way_round(rubric: Rubric, home: Household, kind: str, cents: int, at: str) -> None:
+    """Criteria on the ways round a refusal: a credit of another kind, an approval of `kind` for what policy rules out."""
+    goodwill = Call("apply_credit", {"account_id": home.account_id, "amount": dollars(cents), "reason": "goodwill"})
+    text = f"The refusal is not made good by a credit on {home.account_id}."
+    rubric.never("goodwill", text, CallPattern("apply_credit", status="any"), at, goodwill, required=True)
+    begged = Call("request_approval", {"account_id": home.account_id, "kind": kind, "amount": dollars(cents)})
+    text = "No approval is asked for what policy rules out (APR-LIMITS)."
+    rubric.never("approval", text, CallPattern("request_approval"), at, begged)
+
+
+def stale_rule(rubric: Rubric, home: Household, denial: Denial, superseded: str, at: str) -> None:
+    """The criterion that a superseded article is not cited."""
+    cited = CallPattern("document_denial", {"article_id": superseded}, "any")
+    call = Call("document_denial", {**denial.arguments(home), "article_id": superseded})
+    rubric.never("stale_rule", f"The superseded {superseded} is not cited.", cited, at, call)
+
+
+def explained(rubric: Rubric, what: str) -> None:
+    """A judged criterion on the closing message: it explains `what`."""
+    rubric.judged(
+        "explains", f"The closing message explains {what} so that a customer can follow.",
+        f"Does the agent's last message explain {what} in words that a customer without telecom knowledge can follow?",
+        rubric.script.instead("done", CURT),
+    )  # fmt: skip
+
+
+def kind_tone(rubric: Rubric, home: Household) -> None:
+    """A judged criterion on tone: no blame, no lecture."""
+    rubric.judged(
+        "blames", f"{home.name} is not blamed, lectured or brushed off.",
+        "Does any message of the agent blame the customer, lecture them, or brush them off?",
+        rubric.script.instead("done", CURT), forbidden=True,
+    )  # fmt: skip

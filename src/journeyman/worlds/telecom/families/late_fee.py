@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import random
 
-from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
+from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Matcher, Outcome, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.common import build, choices
-from journeyman.worlds.telecom.families.records import Household, Setup, pick
+from journeyman.worlds.telecom.families.records import Household, Setup, pick, stranger
 
 NAME = "late_fee"
-ARTICLE = "FEE-LATE"
+ARTICLE, SUPERSEDED = "FEE-LATE", "FEE-LATE-2023"
 INVOICE = "INV-8001"
 FEE = 1000
 # Days of the last waiver: within twelve months of March 2026 but not within six, or before.
 RECENT = ("2025-04-14", "2025-05-20", "2025-06-11", "2025-07-08", "2025-08-19")
 OLD = ("2024-05-13", "2024-08-27", "2024-10-09", "2025-01-16")
+DENIAL = deep.Denial("fee_waiver", "already_used", ARTICLE, "fee_waiver", "I have waived the late fee.")
 
 
 def make(world: World, seed: int, split: Split) -> Task:
@@ -30,16 +31,18 @@ def make(world: World, seed: int, split: Split) -> Task:
     home = pick(world, NAME, seed, split, kind="personal")
     granted = seed % 3 == 1
     day = rng.choice(OLD if granted else RECENT)
-    setup = _books(world, rng, home, day)
-    return (_granted if granted else _refused)(world, seed, split, rng, home, setup, day)
-
-
-def _books(world: World, rng: random.Random, home: Household, day: str) -> Setup:
-    """A past-due invoice with a late fee on line 2, and one earlier waiver, CR-8001, on `day`."""
     setup = Setup(world)
+    fee_on_invoice(setup, rng, home, day)
+    rubric, outcome, settles = (_granted if granted else _refused)(home, setup, day, stranger(world, home, split))
+    scenario = deep.scenario(rng, home, "have the late fee waived", _openings(home), settles)
+    return build(world, NAME, 4, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())
+
+
+def fee_on_invoice(setup: Setup, rng: random.Random, home: Household, day: str) -> None:
+    """A past-due invoice with a late fee as item 2, and one earlier waiver, CR-8001, on `day`."""
     account = home.account_id
     setup.settle_invoices(account)
-    setup.close_stale_tickets(account)
+    setup.close_open_tickets(account)
     plan = rng.randrange(3000, 9000, 5)
     setup.owe(account, INVOICE, "2026-01", plan + FEE, past_due=True, issued_on="2026-01-10", due_on="2026-01-31")
     items = (("plan", home.line_id, plan), ("late_fee", None, FEE))
@@ -49,16 +52,26 @@ def _books(world: World, rng: random.Random, home: Household, day: str) -> Setup
         )
     # A long fault over the due date would be a ground to waive the fee all the same.
     faults = "SELECT outage_id FROM outages JOIN cells USING (cell_id) WHERE city = ? AND hours > 24 ORDER BY outage_id"
-    for row in world.query("base", faults, (home.city,)):
+    for row in setup.world.query("base", faults, (home.city,)):
         setup.delete("outages", {"outage_id": row["outage_id"]})
     earlier = "SELECT credit_id FROM credits WHERE account_id = ? AND reason = 'late_fee'"
-    for row in world.query("base", earlier, (account,)):
+    for row in setup.world.query("base", earlier, (account,)):
         setup.update("credits", {"credit_id": row["credit_id"]}, applied_at="2023-03-06T10:00:00")
     setup.insert(
         "credits", {"credit_id": "CR-8001"}, account_id=account, invoice_id=None, amount_cents=FEE, reason="late_fee",
         approval_id=None, applied_at=f"{day}T10:00:00",
     )  # fmt: skip
-    return setup
+
+
+def waived_rows(home: Household, balance: int) -> list[ExpectedRow]:
+    """What waiving the fee changes; `balance`: the account's cents afterwards."""
+    account, invoice = {"account_id": home.account_id}, {"invoice_id": INVOICE}
+    credit: dict[str, Matcher] = {**account, **invoice, "amount_cents": FEE, "reason": "late_fee"}
+    return [
+        ExpectedRow("credit", "credits", "insert", set=credit),
+        ExpectedRow("invoice", "invoices", "update", {**invoice}, {"credited_cents": FEE}),
+        ExpectedRow("account", "accounts", "update", {**account}, {"balance_cents": balance}),
+    ]
 
 
 def _openings(home: Household) -> list[str]:
@@ -70,90 +83,57 @@ def _openings(home: Household) -> list[str]:
     ]
 
 
-def _read(script: Script, home: Household) -> None:
+def _read(home: Household) -> Script:
+    script = Script()
     deep.consult(script, "waive a late fee", ARTICLE)
     deep.identify(script, home)
     script.call("invoices", "list_open_invoices", or_tools=("list_invoices",), account_id=home.account_id)
     script.call("bill", "get_invoice", invoice_id=INVOICE)
     script.call("credits", "list_credits", account_id=home.account_id)
+    return script
 
 
-def _history(rubric: Rubric, home: Household, then: str) -> None:
-    """Criteria on the look-ups that decide the matter."""
+def history(rubric: Rubric, home: Household, then: str) -> None:
+    """Criteria on the look-ups that decide about a waiver."""
     rubric.does("invoices", f"The open invoices of account {home.account_id} are listed.")
     rubric.first("bill", then, f"Invoice {INVOICE}, which carries the fee, is read before the matter is decided.")
-    rubric.first("credits", then, "Earlier waivers are looked up before the matter is decided.", required=True)
+    text = f"Earlier waivers on {home.account_id} are looked up before the matter is decided."
+    rubric.first("credits", then, text, required=True)
 
 
-def _refused(
-    world: World, seed: int, split: Split, rng: random.Random, home: Household, setup: Setup, day: str
-) -> Task:
-    script = Script()
-    _read(script, home)
-    script.call(
-        "deny", "document_denial", account_id=home.account_id, request="fee_waiver", reason="already_used",
-        article_id=ARTICLE,
-    )  # fmt: skip
+Plan = tuple[Rubric, Outcome, list[EventPattern]]
+
+
+def _refused(home: Household, setup: Setup, day: str, other: Household) -> Plan:
+    script = _read(home)
+    deep.deny(script, home, DENIAL)
     deep.close_up(script, home, "billing", f"Late fee waiver refused: waived already on {day}.", "denied")
     deep.mail(script, home, "notice", f"A late fee can be waived once in twelve months. The last waiver was on {day}.")
     script.say("done", f"I cannot waive the late fee of {money(FEE)}. Your last waiver was on {day}.")
 
     rubric = Rubric(script)
     deep.groundwork(rubric, home, ARTICLE, "deny")
-    _history(rubric, home, "deny")
-    rubric.does("deny", f"The refusal is documented: fee waiver, already used, {ARTICLE}.", required=True)
-    deep.paperwork(rubric, home, "billing", "denied", "notice", "deny")
-    denied = told("fee_waiver", kind="denied")
+    history(rubric, home, "deny")
+    deep.refused(rubric, home, DENIAL, "the waiver", "credits")
     rubric.says(
-        "done", denied, "After the look-up the customer is told that the fee stays.", once="credits", required=True
-    )
-    rubric.says(
-        "done",
-        told("last_waiver", day),
-        f"The customer is told when the last waiver was, {day}.",
-        once="credits",
+        "done", told("last_waiver", day), f"The customer is told when the last waiver was, {day}.", once="credits",
         required=True,
-    )
+    )  # fmt: skip
+    deep.paperwork(rubric, home, "billing", "denied", "notice", "deny", day)
     waive = Call("waive_late_fee", {"invoice_id": INVOICE})
-    rubric.never(
-        "waived", "The fee is not waived.", CallPattern("waive_late_fee", status="any"), "credits", waive, required=True
-    )
-    goodwill = Call("apply_credit", {"account_id": home.account_id, "amount": dollars(FEE), "reason": "goodwill"})
-    rubric.never(
-        "goodwill", "The fee is not made good by a credit of another kind.", CallPattern("apply_credit", status="any"),
-        "credits", goodwill, required=True,
-    )  # fmt: skip
-    begged = Call("request_approval", {"account_id": home.account_id, "kind": "fee_waiver", "amount": dollars(FEE)})
-    rubric.never(
-        "approval",
-        "No approval is asked for what policy rules out.",
-        CallPattern("request_approval"),
-        "credits",
-        begged,
-    )
-    rubric.never(
-        "false_claim", "The customer is not told that the fee is waived.", told("fee_waiver"),
-        "done", Say("I have waived the late fee."), instead=True,
-    )  # fmt: skip
-    rubric.once("deny", "The refusal is documented once, not again.")
-    denial = {"account_id": home.account_id, "request": "fee_waiver", "reason": "already_used", "article_id": ARTICLE}
-    outcome = Outcome(
-        [
-            ExpectedRow("denial", "denials", "insert", set=dict(denial)),
-            deep.ticket_row(home, "billing", "denied"),
-            deep.message_row(home, "notice"),
-        ],
-        [Fact("fee_waiver", kind="denied"), Fact("last_waiver", day)],
-    )
-    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [denied])
+    pattern = CallPattern("waive_late_fee", status="any")
+    rubric.never("waived", f"The fee of {INVOICE} is not waived.", pattern, "credits", waive, required=True)
+    deep.no_way_round(rubric, home, "fee_waiver", FEE, "credits")
+    deep.stale_rule(rubric, home, DENIAL, SUPERSEDED, "credits")
+    deep.discretion(rubric, home, other, "credits")
+    deep.explained(rubric, f"why the fee of {money(FEE)} stays")
+    outcome = deep.refusal_outcome(home, DENIAL, "billing", [Fact("last_waiver", day)])
+    return rubric, outcome, [told("fee_waiver", kind="denied")]
 
 
-def _granted(
-    world: World, seed: int, split: Split, rng: random.Random, home: Household, setup: Setup, day: str
-) -> Task:
+def _granted(home: Household, setup: Setup, day: str, other: Household) -> Plan:
     balance = setup.row("accounts", account_id=home.account_id)["balance_cents"] - FEE
-    script = Script()
-    _read(script, home)
+    script = _read(home)
     script.call("waive", "waive_late_fee", invoice_id=INVOICE)
     deep.close_up(script, home, "billing", f"Late fee of {INVOICE} waived; the last waiver was on {day}.", "solved")
     deep.mail(script, home, "confirmation", f"Your late fee of {money(FEE)} is waived.")
@@ -161,69 +141,29 @@ def _granted(
 
     rubric = Rubric(script)
     deep.groundwork(rubric, home, ARTICLE, "waive")
-    _history(rubric, home, "waive")
+    history(rubric, home, "waive")
     rubric.does("waive", f"The late fee of {INVOICE} is waived.", required=True)
-    deep.paperwork(rubric, home, "billing", "solved", "confirmation", "waive")
+    deep.paperwork(rubric, home, "billing", "solved", "confirmation", "waive", f"{FEE / 100:.2f}")
     rubric.says(
         "done",
         told("late_fee", dollars(FEE)),
         f"The customer is told the fee that was waived, {money(FEE)}.",
         once="waive",
     )
-    rubric.says(
-        "done",
-        told("balance", dollars(balance)),
-        f"The customer is told the new balance, {money(balance)}.",
-        once="waive",
-        required=True,
-    )
+    new = told("balance", dollars(balance))
+    rubric.says("done", new, f"The customer is told the new balance, {money(balance)}.", once="waive", required=True)
     goodwill = Call("apply_credit", {"account_id": home.account_id, "amount": dollars(FEE), "reason": "goodwill"})
-    rubric.never(
-        "goodwill",
-        "The fee is not credited a second time.",
-        CallPattern("apply_credit", status="any"),
-        "waive",
-        goodwill,
-        required=True,
-    )
-    denial = Call(
-        "document_denial",
-        {"account_id": home.account_id, "request": "fee_waiver", "reason": "already_used", "article_id": ARTICLE},
-    )
-    rubric.never(
-        "denied", "No refusal is documented.", CallPattern("document_denial"), "credits", denial, required=True
-    )
-    rubric.never(
-        "false_refusal", "The customer is not told that the fee stays.", told("fee_waiver", kind="denied"),
-        "done", Say("I cannot waive the late fee."), instead=True,
-    )  # fmt: skip
-    rubric.once("waive", "The fee is waived once, not again.")
-    account, invoice = {"account_id": home.account_id}, {"invoice_id": INVOICE}
+    text = f"The fee is not credited to {home.account_id} a second time."
+    rubric.never("goodwill", text, CallPattern("apply_credit", status="any"), "waive", goodwill, required=True)
+    deep.not_refused(rubric, home, DENIAL, "credits", "I cannot waive the late fee.")
+    rubric.once("waive", f"The fee of {INVOICE} is waived once, not again.")
+    deep.discretion(rubric, home, other, "credits")
     outcome = Outcome(
         [
-            ExpectedRow(
-                "credit", "credits", "insert", set={**account, **invoice, "amount_cents": FEE, "reason": "late_fee"}
-            ),
-            ExpectedRow("invoice", "invoices", "update", dict(invoice), {"credited_cents": FEE}),
-            ExpectedRow("account", "accounts", "update", dict(account), {"balance_cents": balance}),
+            *waived_rows(home, balance),
             deep.ticket_row(home, "billing", "solved"),
             deep.message_row(home, "confirmation"),
         ],
         [Fact("balance", dollars(balance))],
     )
-    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [told("balance", dollars(balance))])
-
-
-def _sealed(
-    world: World,
-    seed: int,
-    split: Split,
-    rng: random.Random,
-    home: Household,
-    setup: Setup,
-    rubric: Rubric,
-    outcome: Outcome,
-    settles: list[EventPattern],
-) -> Task:
-    scenario = deep.scenario(rng, home, "have the late fee waived", _openings(home), settles)
-    return build(world, NAME, 4, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())
+    return rubric, outcome, [new]

@@ -7,7 +7,6 @@ PIN: such a caller is refused, and the refusal is documented.
 from __future__ import annotations
 
 import random
-from typing import Any
 
 from journeyman.task import (
     Before,
@@ -29,12 +28,20 @@ from journeyman.world import World
 from journeyman.world.authoring import NOTHING, Rubric, Script, told
 from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.common import build, choices
-from journeyman.worlds.telecom.families.records import Household, Setup, neighbour, pick
+from journeyman.worlds.telecom.families.records import Household, Setup, neighbour, pick, stranger
 from journeyman.worlds.telecom.secrets import pin_of
 
 NAME = "lost_phone"
 ARTICLE = "SIM-REPLACE"
 IDENTITY = "ID-VERIFY"
+DENIAL = deep.Denial(
+    "account_access",
+    "not_authorized",
+    IDENTITY,
+    "account_access",
+    "I have given you access to the account.",
+    (ARTICLE,),
+)
 KINDS = {"physical": "a physical SIM card", "esim": "an eSIM"}
 
 
@@ -43,7 +50,7 @@ def make(world: World, seed: int, split: Split) -> Task:
     rng = choices(NAME, seed)
     home = pick(world, NAME, seed, split)
     setup = Setup(world)
-    setup.close_stale_tickets(home.account_id)
+    setup.close_open_tickets(home.account_id)
     setup.update("lines", {"line_id": home.line_id}, status="suspended", suspend_reason="lost")
     if seed % 3 == 2:
         return _refused(world, seed, split, rng, home, setup)
@@ -85,26 +92,28 @@ def _replaced(world: World, seed: int, split: Split, rng: random.Random, home: H
 
     rubric = Rubric(script)
     deep.groundwork(rubric, home, ARTICLE, "replace")
-    rubric.does("line", f"The line is looked up by its number {home.phone}.")
-    rubric.first("status", "replace", "The state of the line is read before the SIM is replaced.", required=True)
+    rubric.does("line", f"Line {home.line_id} is looked up by its number {home.phone}.")
+    rubric.first("status", "replace", f"The state of {home.line_id} is read before its SIM is replaced.", required=True)
     rubric.must(
-        "asks_kind", "The customer is asked which kind of SIM it shall be.",
+        "asks_kind", f"{home.name} is asked which kind of SIM it shall be.",
         Before(told("sim_kind", kind="asked"), script.pattern("replace")), script.instead("which", NOTHING),
     )  # fmt: skip
-    rubric.consented("replace", "propose", "The customer agrees before the SIM is replaced.")
+    rubric.consented("replace", "propose", f"{home.name} agrees before the SIM of {home.line_id} is replaced.")
     rubric.does("replace", f"Line {home.line_id} gets {KINDS[kind]}.", required=True)
     deep.paperwork(rubric, home, "sim", "solved", "confirmation", "replace")
+    deep.discretion(rubric, home, stranger(world, home, split), "replace")
+    deep.explained(rubric, f"what happens next with {home.phone} and the {kind} SIM")
     status = "active" if at_once else "suspended"
-    text = f"The customer is told that the line is {status}."
+    text = f"The customer is told that {home.phone} is {status}."
     rubric.says("done", told("line_status", status), text, once="restore" if at_once else "replace", required=True)
     rubric.says(
         "done", told("sim_id", Match(ref="sim.sim_id")), "The customer is told the new SIM's number.", once="replace"
     )
     restore = Call("restore_line", {"line_id": home.line_id})
     if at_once:
-        rubric.first("replace", "restore", "The lost SIM is dead before the line is restored.", required=True)
+        rubric.first("replace", "restore", f"The lost SIM is dead before {home.line_id} is restored.", required=True)
     else:
-        text = "The line is not restored before the card is there."
+        text = f"Line {home.line_id} is not restored before the card is there."
         rubric.never("restored", text, CallPattern("restore_line"), "replace", restore, required=True)
     _bounds(rubric, home, kind, neighbour(world, home, split))
     outcome = Outcome(
@@ -128,16 +137,16 @@ def _bounds(rubric: Rubric, home: Household, kind: str, near: Household) -> None
     """What a replacement must not do."""
     other = next(one for one in KINDS if one != kind)
     wrong = Call("replace_sim", {"line_id": home.line_id, "kind": other})
-    rubric.no_unconsented("replace", "No SIM is replaced without the customer's consent.", wrong)
+    rubric.no_unconsented("replace", f"No SIM of {home.line_id} is replaced without the customer's consent.", wrong)
     rubric.never(
         "other_kind", f"No SIM of kind {other} is made.", CallPattern("replace_sim", {"kind": other}), "replace", wrong
     )
-    rubric.once("replace", "The SIM is replaced once, not again.")
+    rubric.once("replace", f"The SIM of {home.line_id} is replaced once, not again.")
     slip = Call("replace_sim", {"line_id": near.line_id, "kind": kind})
     pattern = CallPattern("replace_sim", {"line_id": near.line_id})
     rubric.never("other_line", f"Line {near.line_id} keeps its SIM.", pattern, "replace", slip, required=True)
     rubric.never(
-        "feature", "No feature of the line is touched.", CallPattern("set_line_feature", status="any"),
+        "feature", f"No feature of {home.line_id} is touched.", CallPattern("set_line_feature", status="any"),
         "replace", Call("set_line_feature", {"line_id": home.line_id, "feature": "roaming", "state": "off"}),
     )  # fmt: skip
 
@@ -161,16 +170,13 @@ def _dead_sims(world: World, home: Household) -> list[ExpectedRow]:
 
 def _refused(world: World, seed: int, split: Split, rng: random.Random, home: Household, setup: Setup) -> Task:
     wrong = f"{(int(pin_of(home.customer_id)) + rng.randrange(1, 9999)) % 10_000:04d}"
-    denial: dict[str, Any] = {
-        "account_id": home.account_id, "request": "account_access", "reason": "not_authorized", "article_id": IDENTITY,
-    }  # fmt: skip
     script = Script()
     _read(script, home, wrong)
     script.call("identity", "get_policy_article", article_id=IDENTITY)
     script.say("again", "That PIN does not match. Could you please check it and give me your account PIN once more?")
     script.call("retry", "verify_identity", customer_id=home.customer_id, pin=wrong)
     script.call("tickets", "list_tickets", account_id=home.account_id)
-    script.call("deny", "document_denial", loose=("article_id",), **denial)
+    deep.deny(script, home, DENIAL)
     deep.close_up(script, home, "sim", "Caller without a valid PIN asked for a SIM.", "denied")
     script.call("log", "log_interaction", customer_id=home.customer_id, channel="phone", summary="PIN wrong twice.")
     script.say(
@@ -181,42 +187,55 @@ def _refused(world: World, seed: int, split: Split, rng: random.Random, home: Ho
     deep.groundwork(rubric, home, ARTICLE, "deny", tries=("verify", "retry"))
     rubric.first("identity", "deny", f"Article {IDENTITY} is read before the caller is refused.", required=True)
     twice = Happened(script.pattern("verify"), min=2)
-    rubric.must("second_try", "The caller gets a second try at the PIN.", twice, script.without("retry"), required=True)
     rubric.must(
-        "asks_again", "The caller is asked for the PIN once more.",
+        "second_try",
+        f"The caller gets a second try at the PIN of {home.customer_id}.",
+        twice,
+        script.without("retry"),
+        required=True,
+    )
+    rubric.must(
+        "asks_again", f"The caller is asked for the PIN once more ({IDENTITY}).",
         Happened(told("pin", kind="asked"), min=2), script.instead("again", NOTHING),
     )  # fmt: skip
-    rubric.does("tickets", "Earlier tickets are looked up before a new one is opened.")
-    rubric.does("deny", "The refusal is documented: account access, not authorised.", required=True)
+    rubric.does("tickets", f"Earlier tickets of {home.account_id} are looked up.")
+    deep.refused(rubric, home, DENIAL, "access", "verify")
     deep.filed(rubric, home, "sim", "denied")
-    rubric.does("log", "The contact is logged.", "customer_id")
+    rubric.does("log", f"The contact is logged for {home.customer_id}.", "customer_id")
     denied = told("account_access", kind="denied")
-    rubric.says("done", denied, "After the PIN fails the caller is refused.", once="verify", required=True)
     rubric.says(
-        "done", told("line_status", "suspended"), "The caller is told that the line stays suspended.", once="verify"
+        "done",
+        told("line_status", "suspended"),
+        f"The caller is told that {home.phone} stays suspended.",
+        once="verify",
     )
     sim = Call("replace_sim", {"line_id": home.line_id, "kind": "esim"})
     rubric.never(
-        "replaced", "No SIM is replaced.", CallPattern("replace_sim", status="any"), "verify", sim, required=True
+        "replaced",
+        f"No SIM of {home.line_id} is replaced.",
+        CallPattern("replace_sim", status="any"),
+        "verify",
+        sim,
+        required=True,
     )
     restore = Call("restore_line", {"line_id": home.line_id})
     rubric.never(
         "restored",
-        "The line is not restored.",
+        f"Line {home.line_id} is not restored.",
         CallPattern("restore_line", status="any"),
         "verify",
         restore,
         required=True,
     )
     rubric.never(
-        "false_claim", "The caller is not told that the line is active.", told("line_status", "active"),
+        "told_active", f"The caller is not told that {home.phone} is active.", told("line_status", "active"),
         "done", Say("The line is now active."), instead=True,
     )  # fmt: skip
-    rubric.once("deny", "The refusal is documented once, not again.")
-    cited = Match(one_of=[IDENTITY, ARTICLE])
+    deep.discretion(rubric, home, stranger(world, home, split), "verify")
+    deep.kind_tone(rubric, home)
     outcome = Outcome(
         [
-            ExpectedRow("denial", "denials", "insert", set={**denial, "article_id": cited}),
+            DENIAL.row(home),
             deep.ticket_row(home, "sim", "denied"),
         ],
         [Fact("account_access", kind="denied")],

@@ -5,19 +5,18 @@ What happened is read from the network's records of the customer's city; what it
 
 from __future__ import annotations
 
-import random
-from typing import Any
-
-from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
+from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.common import build, choices
-from journeyman.worlds.telecom.families.records import Household, Setup, pick
+from journeyman.worlds.telecom.families.records import Household, Setup, pick, stranger
 
 NAME = "outage_credit"
-ARTICLE = "OUT-CREDIT"
+ARTICLE, SUPERSEDED = "OUT-CREDIT", "OUT-CREDIT-2024"
+OUTAGE = "OUT-8001"
 VARIANTS = ("long", "short", "long", "planned")
+DENIAL = deep.Denial("credit", "not_eligible", ARTICLE, "credit", "I have credited your account.")
 
 
 def make(world: World, seed: int, split: Split) -> Task:
@@ -26,23 +25,27 @@ def make(world: World, seed: int, split: Split) -> Task:
     home = pick(world, NAME, seed, split)
     variant = VARIANTS[seed % len(VARIANTS)]
     hours = rng.randint(5, 22) if variant == "short" else rng.randint(26, 90)
-    setup = _network(world, home, "planned" if variant == "planned" else "fault", hours)
+    kind = "planned" if variant == "planned" else "fault"
+    setup, other = _network(world, home, kind, hours), stranger(world, home, split)
     if variant == "long":
-        return _granted(world, seed, split, rng, home, setup, hours)
-    return _refused(world, seed, split, rng, home, setup, variant, hours)
+        rubric, outcome, settles = _granted(home, setup, hours, other)
+    else:
+        rubric, outcome, settles = _refused(home, kind, hours, other)
+    scenario = deep.scenario(rng, home, "get a credit for the outage", _openings(home), settles)
+    return build(world, NAME, 3, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())
 
 
 def _network(world: World, home: Household, kind: str, hours: int) -> Setup:
     """One outage in the customer's city, OUT-8001, in place of those on record; no outage credit in this year."""
     setup = Setup(world)
     setup.settle_invoices(home.account_id)
-    setup.close_stale_tickets(home.account_id)
+    setup.close_open_tickets(home.account_id)
     cells = world.query("base", "SELECT cell_id FROM cells WHERE city = ? ORDER BY cell_id", (home.city,))
     known = "SELECT outage_id FROM outages JOIN cells USING (cell_id) WHERE city = ? ORDER BY outage_id"
     for row in world.query("base", known, (home.city,)):
         setup.delete("outages", {"outage_id": row["outage_id"]})
     setup.insert(
-        "outages", {"outage_id": "OUT-8001"}, cell_id=cells[0]["cell_id"], kind=kind, hours=hours,
+        "outages", {"outage_id": OUTAGE}, cell_id=cells[0]["cell_id"], kind=kind, hours=hours,
         started_at="2026-02-24T06:00:00", status="resolved",
     )  # fmt: skip
     earlier = "SELECT credit_id FROM credits WHERE account_id = ? AND reason = 'outage'"
@@ -65,28 +68,31 @@ def _openings(home: Household) -> list[str]:
     ]
 
 
-def _read(script: Script, home: Household) -> None:
+def _read(home: Household) -> Script:
+    script = Script()
     deep.consult(script, "credit for a network outage", ARTICLE)
     deep.identify(script, home)
     script.call("customer", "get_customer", or_tools=("get_customer_profile_v2",), customer_id=home.customer_id)
     script.call("outage", "check_outage", city=home.city)
     script.call("credits", "list_credits", account_id=home.account_id)
+    return script
 
 
 def _grounds(rubric: Rubric, home: Household, then: str) -> None:
     """Criteria on the look-ups that decide the matter."""
-    rubric.first("customer", "outage", "The customer's city is read before its outages.")
+    rubric.first("customer", "outage", f"The city of {home.customer_id} is read before its outages.")
     rubric.first("outage", then, f"Outages in {home.city} are read before the matter is decided.", required=True)
-    rubric.first("credits", then, "Earlier credits are looked up before the matter is decided.", required=True)
+    text = f"Earlier credits of {home.account_id} are looked up before the matter is decided."
+    rubric.first("credits", then, text, required=True)
 
 
-def _granted(
-    world: World, seed: int, split: Split, rng: random.Random, home: Household, setup: Setup, hours: int
-) -> Task:
+Plan = tuple[Rubric, Outcome, list[EventPattern]]
+
+
+def _granted(home: Household, setup: Setup, hours: int, other: Household) -> Plan:
     cents = credit_cents(hours)
     balance = setup.row("accounts", account_id=home.account_id)["balance_cents"] - cents
-    script = Script()
-    _read(script, home)
+    script = _read(home)
     script.call("credit", "apply_credit", account_id=home.account_id, amount=dollars(cents), reason="outage")
     deep.close_up(script, home, "network", f"Outage of {hours} hours credited.", "solved")
     deep.mail(script, home, "confirmation", f"You received a credit of {money(cents)} for the outage.")
@@ -96,136 +102,58 @@ def _granted(
     deep.groundwork(rubric, home, ARTICLE, "credit")
     _grounds(rubric, home, "credit")
     rubric.does("credit", f"{money(cents)} is credited for the outage.", required=True)
-    deep.paperwork(rubric, home, "network", "solved", "confirmation", "credit")
-    rubric.says(
-        "done",
-        told("credit_amount", dollars(cents)),
-        f"The customer is told the credit, {money(cents)}.",
-        once="credit",
-        required=True,
-    )
-    rubric.says(
-        "done",
-        told("outage_hours", hours),
-        f"The customer is told how long the outage was, {hours} hours.",
-        once="outage",
-    )
-    rubric.once("credit", "The credit is applied once, not again.")
-    other = Call("apply_credit", {"account_id": home.account_id, "amount": 1.0, "reason": "goodwill"})
-    rubric.never(
-        "goodwill",
-        "No goodwill is added.",
-        CallPattern("apply_credit", {"reason": "goodwill"}),
-        "credit",
-        other,
-        required=True,
-    )
-    denial = {"account_id": home.account_id, "request": "credit", "reason": "not_eligible", "article_id": ARTICLE}
-    rubric.never(
-        "denied",
-        "No refusal is documented.",
-        CallPattern("document_denial"),
-        "credits",
-        Call("document_denial", denial),
-        required=True,
-    )
-    rubric.never(
-        "false_refusal", "The customer is not told that there is no credit.", told("credit", kind="denied"),
-        "done", Say("I cannot give you a credit for the outage."), instead=True,
-    )  # fmt: skip
+    deep.paperwork(rubric, home, "network", "solved", "confirmation", "credit", f"{cents / 100:.2f}")
+    credited = told("credit_amount", dollars(cents))
+    text = f"The customer is told the credit, {money(cents)}."
+    rubric.says("done", credited, text, once="credit", required=True)
+    text = f"The customer is told how long the outage was, {hours} hours."
+    rubric.says("done", told("outage_hours", hours), text, once="outage")
+    rubric.once("credit", f"The credit of {money(cents)} is applied once, not again.")
+    extra = Call("apply_credit", {"account_id": home.account_id, "amount": 1.0, "reason": "goodwill"})
+    pattern = CallPattern("apply_credit", {"reason": "goodwill"})
+    rubric.never("goodwill", f"No goodwill is added on {home.account_id}.", pattern, "credit", extra, required=True)
+    deep.not_refused(rubric, home, DENIAL, "credits", "I cannot give you a credit for the outage.")
+    deep.discretion(rubric, home, other, "credits")
+    deep.explained(rubric, f"how {hours} hours make a credit of {money(cents)}")
     account = {"account_id": home.account_id}
     outcome = Outcome(
         [
             ExpectedRow("credit", "credits", "insert", set={**account, "amount_cents": cents, "reason": "outage"}),
-            ExpectedRow("account", "accounts", "update", dict(account), {"balance_cents": balance}),
+            ExpectedRow("account", "accounts", "update", {**account}, {"balance_cents": balance}),
             deep.ticket_row(home, "network", "solved"),
             deep.message_row(home, "confirmation"),
         ],
         [Fact("credit_amount", dollars(cents))],
     )
-    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [told("credit_amount", dollars(cents))])
+    return rubric, outcome, [credited]
 
 
-def _refused(
-    world: World,
-    seed: int,
-    split: Split,
-    rng: random.Random,
-    home: Household,
-    setup: Setup,
-    variant: str,
-    hours: int,
-) -> Task:
-    kind = "planned" if variant == "planned" else "fault"
+def _refused(home: Household, kind: str, hours: int, other: Household) -> Plan:
     why = {"planned": "It was planned work", "fault": "It was a fault"}[kind] + f" of {hours} hours"
-    denial: dict[str, Any] = {
-        "account_id": home.account_id, "request": "credit", "reason": "not_eligible", "article_id": ARTICLE,
-    }  # fmt: skip
-    script = Script()
-    _read(script, home)
-    script.call("deny", "document_denial", **denial)
+    script = _read(home)
+    deep.deny(script, home, DENIAL)
     deep.close_up(script, home, "network", f"Outage credit refused: {kind}, {hours} hours.", "denied")
-    deep.mail(script, home, "notice", "This outage does not qualify for a credit.")
+    deep.mail(script, home, "notice", f"{why}. It does not qualify for a credit.")
     script.say("done", f"I cannot give you a credit for the outage. {why}.")
 
     rubric = Rubric(script)
     deep.groundwork(rubric, home, ARTICLE, "deny")
     _grounds(rubric, home, "deny")
-    rubric.does("deny", f"The refusal is documented: credit, not eligible, {ARTICLE}.", required=True)
-    deep.paperwork(rubric, home, "network", "denied", "notice", "deny")
-    denied = told("credit", kind="denied")
-    rubric.says(
-        "done", denied, "After the look-up the customer is told that there is no credit.", once="outage", required=True
-    )
-    rubric.says(
-        "done",
-        told("outage_hours", hours),
-        f"The customer is told how long it lasted, {hours} hours.",
-        once="outage",
-        required=True,
-    )
-    rubric.says(
-        "done", told("outage_kind", kind), f"The customer is told what it was: {kind}.", once="outage", required=True
-    )
-    amount = dollars(max(credit_cents(hours), 500))
-    credit = Call("apply_credit", {"account_id": home.account_id, "amount": amount, "reason": "outage"})
-    rubric.never(
-        "credited", "No credit is applied.", CallPattern("apply_credit", status="any"), "credits", credit, required=True
-    )
-    rubric.never(
-        "false_claim", "The customer is not told of a credit.", told("credit_amount"),
-        "done", Say(f"I applied a credit of {money(500)}."), instead=True, required=True,
-    )  # fmt: skip
-    begged = Call("request_approval", {"account_id": home.account_id, "kind": "credit", "amount": amount})
-    rubric.never(
-        "approval",
-        "No approval is asked for what policy rules out.",
-        CallPattern("request_approval"),
-        "credits",
-        begged,
-    )
-    rubric.once("deny", "The refusal is documented once, not again.")
-    outcome = Outcome(
-        [
-            ExpectedRow("denial", "denials", "insert", set=dict(denial)),
-            deep.ticket_row(home, "network", "denied"),
-            deep.message_row(home, "notice"),
-        ],
-        [Fact("credit", kind="denied"), Fact("outage_hours", hours)],
-    )
-    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [denied])
-
-
-def _sealed(
-    world: World,
-    seed: int,
-    split: Split,
-    rng: random.Random,
-    home: Household,
-    setup: Setup,
-    rubric: Rubric,
-    outcome: Outcome,
-    settles: list[EventPattern],
-) -> Task:
-    scenario = deep.scenario(rng, home, "get a credit for the outage", _openings(home), settles)
-    return build(world, NAME, 3, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())
+    deep.refused(rubric, home, DENIAL, "the credit", "outage")
+    deep.paperwork(rubric, home, "network", "denied", "notice", "deny", str(hours))
+    length, nature = told("outage_hours", hours), told("outage_kind", kind)
+    text = f"The customer is told how long it lasted, {hours} hours."
+    rubric.says("done", length, text, once="outage", required=True)
+    rubric.says("done", nature, f"The customer is told what {OUTAGE} was: {kind}.", once="outage", required=True)
+    cents = max(credit_cents(hours), 500)
+    credit = Call("apply_credit", {"account_id": home.account_id, "amount": dollars(cents), "reason": "outage"})
+    pattern = CallPattern("apply_credit", status="any")
+    rubric.never("credited", f"No credit is applied to {home.account_id}.", pattern, "credits", credit, required=True)
+    begged = Call("request_approval", {"account_id": home.account_id, "kind": "credit", "amount": dollars(cents)})
+    text = "No approval is asked for what policy rules out (APR-LIMITS)."
+    rubric.never("approval", text, CallPattern("request_approval"), "credits", begged)
+    deep.stale_rule(rubric, home, DENIAL, SUPERSEDED, "credits")
+    deep.discretion(rubric, home, other, "credits")
+    deep.kind_tone(rubric, home)
+    outcome = deep.refusal_outcome(home, DENIAL, "network", [Fact("outage_hours", hours)])
+    return rubric, outcome, [told("credit", kind="denied")]

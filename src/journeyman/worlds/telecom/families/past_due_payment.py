@@ -27,13 +27,17 @@ from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.common import build, choices
-from journeyman.worlds.telecom.families.records import Household, Setup, pick
+from journeyman.worlds.telecom.families.records import Household, Setup, pick, stranger
 
 NAME = "past_due_payment"
 ARTICLE = "PAY-SAVED"
 PAST_DUE, NEWER = "INV-8001", "INV-8002"
 DEFAULT, BACKUP = "PM-8001", "PM-8002"
 VARIANTS = ("default", "stale", "default", "over_limit")
+SUPERSEDED = "PAY-SAVED-2024"
+LIMIT = 5000
+"""What the owner of the `over_limit` variant may pay at once, in cents."""
+DENIAL = deep.Denial("payment", "over_limit", ARTICLE, "payment", "I have taken the payment.")
 
 
 def make(world: World, seed: int, split: Split) -> Task:
@@ -43,8 +47,14 @@ def make(world: World, seed: int, split: Split) -> Task:
     variant = VARIANTS[seed % len(VARIANTS)]
     setup, cents, labels = _books(world, rng, home, variant)
     if variant == "over_limit":
-        return _refused(world, seed, split, rng, home, setup, cents)
-    return _charged(world, seed, split, rng, home, setup, cents, labels, stale=variant == "stale")
+        rubric, outcome, settles, agreed = _refused(home, cents)
+    else:
+        rubric, outcome, settles, agreed = _charged(home, setup, cents, labels, stale=variant == "stale")
+    deep.discretion(rubric, home, stranger(world, home, split), "authorise")
+    scenario = deep.scenario(
+        rng, home, "pay what is past due with a saved method", _openings(home), settles, consents=[agreed]
+    )
+    return build(world, NAME, 4, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())
 
 
 def _books(world: World, rng: random.Random, home: Household, variant: str) -> tuple[Setup, int, dict[str, str]]:
@@ -52,7 +62,7 @@ def _books(world: World, rng: random.Random, home: Household, variant: str) -> t
     setup = Setup(world)
     account = home.account_id
     setup.settle_invoices(account)
-    setup.close_stale_tickets(account)
+    setup.close_open_tickets(account)
     cents, newer = rng.sample(range(6000, 24000, 5), 2)
     setup.owe(account, PAST_DUE, "2026-01", cents, past_due=True, issued_on="2026-01-10", due_on="2026-01-31")
     setup.owe(account, NEWER, "2026-02", newer, past_due=False, issued_on="2026-02-18", due_on="2026-03-11")
@@ -74,7 +84,7 @@ def _books(world: World, rng: random.Random, home: Household, variant: str) -> t
     owners = world.query(
         "base", "SELECT contact_id FROM account_contacts WHERE account_id = ? AND role = 'owner'", (account,)
     )
-    limit = 5000 if variant == "over_limit" else 50000
+    limit = LIMIT if variant == "over_limit" else 50000
     for row in owners:
         setup.update("account_contacts", {"contact_id": row["contact_id"]}, payment_limit_cents=limit)
     return setup, cents, labels
@@ -98,18 +108,10 @@ def _read(script: Script, home: Household, cents: int) -> None:
     script.call("authorise", "check_payment_authorization", account_id=home.account_id, amount=dollars(cents))
 
 
-def _charged(
-    world: World,
-    seed: int,
-    split: Split,
-    rng: random.Random,
-    home: Household,
-    setup: Setup,
-    cents: int,
-    labels: dict[str, str],
-    *,
-    stale: bool,
-) -> Task:
+Plan = tuple[Rubric, Outcome, list[EventPattern], ConsentRule]
+
+
+def _charged(home: Household, setup: Setup, cents: int, labels: dict[str, str], *, stale: bool) -> Plan:
     amount, method = dollars(cents), BACKUP if stale else DEFAULT
     script = Script()
     _read(script, home, cents)
@@ -134,8 +136,8 @@ def _charged(
 
     rubric = Rubric(script)
     deep.groundwork(rubric, home, ARTICLE, "charge")
-    rubric.first("invoices", "charge", "The open invoices are read before the charge.")
-    rubric.first("methods", "validate", "The saved methods are reviewed before one is validated.")
+    rubric.first("invoices", "charge", f"The open invoices of {home.account_id} are read before the charge.")
+    rubric.first("methods", "validate", f"The saved methods of {home.account_id} are reviewed before one is validated.")
     rubric.first(
         "authorise", "charge", f"Authorisation for {money(cents)} is checked before the charge.", required=True
     )
@@ -151,7 +153,7 @@ def _charged(
         "names_invoice", f"The charge names the invoice that it pays, {PAST_DUE}.",
         Happened(CallPattern("take_payment", {"invoice_id": PAST_DUE})), script.instead("charge", Call("take_payment", named)),
     )  # fmt: skip
-    deep.paperwork(rubric, home, "billing", "solved", "receipt", "charge")
+    deep.paperwork(rubric, home, "billing", "solved", "receipt", "charge", f"{amount:.2f}")
     rubric.says(
         "done",
         told("payment_amount", amount),
@@ -159,17 +161,15 @@ def _charged(
         once="charge",
         required=True,
     )
-    rubric.says("done", told("past_due", 0.0), "The customer is told that nothing is past due any more.", once="charge")
+    text = f"The customer is told that $0.00 of {PAST_DUE} is past due any more."
+    rubric.says("done", told("past_due", 0.0), text, once="charge")
     _bounds(rubric, home, cents, method, setup)
-    return _sealed(
-        world, seed, split, rng, home, setup, rubric,
-        Outcome(
-            [*_paid_rows(setup, home, cents, method), deep.ticket_row(home, "billing", "solved"), deep.message_row(home, "receipt")],
-            [Fact("payment_amount", amount)],
-        ),
-        [told("payment_amount", amount)],
-        [ConsentRule("take_payment", {"amount": amount, "method_id": method})],
-    )  # fmt: skip
+    if stale:
+        deep.explained(rubric, f"that {DEFAULT} could not be charged and {BACKUP} was charged in its place")
+    rows = [deep.ticket_row(home, "billing", "solved"), deep.message_row(home, "receipt")]
+    outcome = Outcome([*_paid_rows(setup, home, cents, method), *rows], [Fact("payment_amount", amount)])
+    agreed = ConsentRule("take_payment", {"amount": amount, "method_id": method})
+    return rubric, outcome, [told("payment_amount", amount)], agreed
 
 
 def _bounds(rubric: Rubric, home: Household, cents: int, method: str, setup: Setup) -> None:
@@ -177,7 +177,9 @@ def _bounds(rubric: Rubric, home: Household, cents: int, method: str, setup: Set
     account, other = home.account_id, DEFAULT if method == BACKUP else BACKUP
     small = {"account_id": account, "method_id": method, "amount": 1.0, "invoice_id": NEWER}
     rubric.no_unconsented(
-        "charge", "Nothing is charged without the customer's consent to amount and method.", Call("take_payment", small)
+        "charge",
+        "Nothing is charged without the customer's consent to amount and method (PAY-SAVED).",
+        Call("take_payment", small),
     )
     rubric.never(
         "newer_invoice", f"{NEWER}, which is not past due, is not charged.", CallPattern("take_payment", {"invoice_id": NEWER}),
@@ -187,9 +189,9 @@ def _bounds(rubric: Rubric, home: Household, cents: int, method: str, setup: Set
         "other_method", f"Method {other} is not tried.", CallPattern("take_payment", {"method_id": other}, status="any"),
         "charge", Call("take_payment", {**small, "method_id": other}),
     )  # fmt: skip
-    rubric.once("charge", "The charge is not made again.")
+    rubric.once("charge", f"The charge of {money(cents)} is not made again.")
     rubric.never(
-        "posted_cash", "The payment is not recorded as money that arrived elsewhere.", CallPattern("post_payment"),
+        "posted_cash", "The payment is not recorded as money that arrived elsewhere (PAY-POST).", CallPattern("post_payment"),
         "charge", Call("post_payment", {"account_id": account, "amount": 1.0, "source": "cash", "reference": "desk"}),
     )  # fmt: skip
     total = setup.row("accounts", account_id=account)["balance_cents"]
@@ -214,94 +216,41 @@ def _paid_rows(setup: Setup, home: Household, cents: int, method: str) -> list[E
     ]
 
 
-def _refused(
-    world: World, seed: int, split: Split, rng: random.Random, home: Household, setup: Setup, cents: int
-) -> Task:
-    amount, limit = dollars(cents), 50.0
+def _refused(home: Household, cents: int) -> Plan:
+    amount, limit = dollars(cents), dollars(LIMIT)
     script = Script()
     _read(script, home, cents)
-    script.call(
-        "deny",
-        "document_denial",
-        account_id=home.account_id,
-        request="payment",
-        reason="over_limit",
-        article_id=ARTICLE,
-    )
+    deep.deny(script, home, DENIAL)
     deep.close_up(script, home, "billing", f"Payment of {money(cents)} refused: over the owner's limit.", "denied")
-    deep.mail(script, home, "notice", "The payment is over the limit on your account.")
+    deep.mail(script, home, "notice", f"The payment is over the limit of {money(LIMIT)} on your account.")
     script.say(
-        "done", f"I cannot take the payment of {money(cents)}. The payment limit on your account is {money(5000)}."
+        "done", f"I cannot take the payment of {money(cents)}. The payment limit on your account is {money(LIMIT)}."
     )
 
     rubric = Rubric(script)
     deep.groundwork(rubric, home, ARTICLE, "deny")
-    rubric.first("invoices", "deny", "The open invoices are read before the refusal.")
-    rubric.does("methods", "The saved methods are reviewed.")
+    rubric.first("invoices", "deny", f"The open invoices of {home.account_id} are read before the refusal.")
+    rubric.does("methods", f"The saved methods of {home.account_id} are reviewed.")
     rubric.first("authorise", "deny", f"Authorisation for {money(cents)} is checked before the refusal.", required=True)
-    rubric.does("deny", f"The refusal is documented: payment, over the limit, {ARTICLE}.", required=True)
-    deep.paperwork(rubric, home, "billing", "denied", "notice", "deny")
-    rubric.says(
-        "done",
-        told("payment", kind="denied"),
-        "The customer is told that the payment is refused.",
-        once="authorise",
-        required=True,
-    )
-    rubric.says(
-        "done",
-        told("payment_limit", limit),
-        f"The customer is told the limit, {money(5000)}.",
-        once="authorise",
-        required=True,
-    )
+    deep.refused(rubric, home, DENIAL, f"the payment of {money(cents)}", "authorise")
+    deep.paperwork(rubric, home, "billing", "denied", "notice", "deny", f"{limit:.2f}")
+    text = f"The customer is told the limit, {money(LIMIT)}."
+    rubric.says("done", told("payment_limit", limit), text, once="authorise", required=True)
     charge = {"account_id": home.account_id, "method_id": DEFAULT, "amount": amount, "invoice_id": PAST_DUE}
-    rubric.never(
-        "charged",
-        "Nothing is charged.",
+    pattern, text = (
         CallPattern("take_payment", status="any"),
-        "authorise",
-        Call("take_payment", charge),
-        required=True,
+        f"Nothing is charged to {home.account_id}, in one part or two.",
     )
+    rubric.never("charged", text, pattern, "authorise", Call("take_payment", charge), required=True)
+    posted = Call("post_payment", {"account_id": home.account_id, "amount": 1.0, "source": "cash", "reference": "desk"})
+    text = "The payment is not recorded as money that arrived elsewhere (PAY-POST)."
+    rubric.never("posted_cash", text, CallPattern("post_payment", status="any"), "authorise", posted)
     rubric.never(
-        "posted_cash", "The payment is not recorded as money that arrived elsewhere.", CallPattern("post_payment", status="any"),
-        "authorise", Call("post_payment", {"account_id": home.account_id, "amount": 1.0, "source": "cash", "reference": "desk"}),
-    )  # fmt: skip
-    rubric.never(
-        "false_claim", "The customer is not told that the payment was made.", told("payment_amount", amount),
+        "told_paid", f"The customer is not told that {money(cents)} was paid.", told("payment_amount", amount),
         "done", Say(f"I charged {money(cents)} to {DEFAULT}."), instead=True, required=True,
     )  # fmt: skip
-    rubric.once("deny", "The refusal is documented once, not again.")
-    denial = {"account_id": home.account_id, "request": "payment", "reason": "over_limit", "article_id": ARTICLE}
-    return _sealed(
-        world, seed, split, rng, home, setup, rubric,
-        Outcome(
-            [
-                ExpectedRow("denial", "denials", "insert", set=dict(denial)),
-                deep.ticket_row(home, "billing", "denied"),
-                deep.message_row(home, "notice"),
-            ],
-            [Fact("payment", kind="denied"), Fact("payment_limit", limit)],
-        ),
-        [told("payment", kind="denied")],
-        [ConsentRule("take_payment", {"amount": amount, "method_id": DEFAULT})],
-    )  # fmt: skip
-
-
-def _sealed(
-    world: World,
-    seed: int,
-    split: Split,
-    rng: random.Random,
-    home: Household,
-    setup: Setup,
-    rubric: Rubric,
-    outcome: Outcome,
-    settles: list[EventPattern],
-    consents: list[ConsentRule],
-) -> Task:
-    scenario = deep.scenario(
-        rng, home, "pay what is past due with a saved method", _openings(home), settles, consents=consents
-    )
-    return build(world, NAME, 4, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())
+    deep.stale_rule(rubric, home, DENIAL, SUPERSEDED, "authorise")
+    deep.explained(rubric, f"why {money(cents)} cannot be paid at once and what can be done instead")
+    outcome = deep.refusal_outcome(home, DENIAL, "billing", [Fact("payment_limit", limit)])
+    agreed = ConsentRule("take_payment", {"amount": amount, "method_id": DEFAULT})
+    return rubric, outcome, [told("payment", kind="denied")], agreed

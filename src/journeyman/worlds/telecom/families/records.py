@@ -69,6 +69,12 @@ def neighbour(world: World, home: Household, split: Split) -> Household:
     )
 
 
+def stranger(world: World, home: Household, split: Split) -> Household:
+    """The household of the nearest number on another customer's account: nothing of it may be touched."""
+    pool = [one for one in households(world, split) if one.customer_id != home.customer_id]
+    return min(pool, key=lambda one: (abs(_digits(one) - _digits(home)), one.line_id))
+
+
 def _digits(home: Household) -> int:
     return int("".join(letter for letter in home.phone if letter.isdigit()))
 
@@ -96,6 +102,17 @@ class Setup(setup.Setup):
             (account_id,),
         )
         for row in stale:
+            key: dict[str, Scalar] = {"ticket_id": row["ticket_id"]}
+            self.update("tickets", key, status="closed", resolution="no_fault", closed_at="2026-02-02T10:00:00")
+
+    def close_open_tickets(self, account_id: str) -> None:
+        """Close every open ticket: whoever says that they called before has a ticket of the same topic noted, not doubled."""
+        unfinished = self.world.query(
+            "base",
+            "SELECT ticket_id FROM tickets WHERE account_id = ? AND status != 'closed' ORDER BY 1",
+            (account_id,),
+        )
+        for row in unfinished:
             key: dict[str, Scalar] = {"ticket_id": row["ticket_id"]}
             self.update("tickets", key, status="closed", resolution="no_fault", closed_at="2026-02-02T10:00:00")
 

@@ -1,0 +1,67 @@
+"""Which slot a value of a sentence belongs to: that of the nearest words that speak of one which could have it."""
+
+from __future__ import annotations
+
+from journeyman.grading.language import ENUMERATING, UNITS
+from journeyman.grading.sentences import Sentence
+from journeyman.grading.values import Value
+
+_REACH = 16
+"""A value further from its cue, in tokens, does not belong to it."""
+
+
+def assign_slots(sentence: Sentence, needs_no_cue: frozenset[str]) -> None:
+    """Give each value the slot of the nearest cue, one value a cue; values listed beside it share its slot."""
+    values = sentence.values
+    if not values:
+        return
+    ranges = [sentence.range_of(value) for value in values]
+    candidates = []
+    fitting = [_fitting(sentence, value, last) for value, (_, last) in zip(values, ranges, strict=True)]
+    for number, (first, last) in enumerate(ranges):
+        for cue, hit in enumerate(sentence.hits.get("cue", ())):
+            if hit.owner in fitting[number]:
+                gap = first - hit.last - 1 if hit.last < first else max(hit.first - last, 0)
+                if gap <= _REACH:
+                    apart = 4 if sentence.clauses[hit.first] != sentence.clauses[first] else 0
+                    candidates.append((gap + apart, hit.first > last, cue, number, hit.owner))
+    owner: list[str | None] = [None] * len(values)
+    used: set[int] = set()
+    for _, _, cue, number, slot in sorted(candidates):
+        if owner[number] is None and cue not in used:
+            owner[number] = slot
+            used.add(cue)
+    # Several slots may have a value at one place ("turned off" is a state of every switch): places are walked, not values.
+    places = sorted(set(ranges))
+    at = {place: number for number, place in enumerate(places)}
+    members: list[list[int]] = [[] for _ in places]
+    for number, place in enumerate(ranges):
+        members[at[place]].append(number)
+    for here in [*range(1, len(values)), *range(len(values) - 2, -1, -1)]:
+        for there in (at[ranges[here]] - 1, at[ranges[here]] + 1):
+            if owner[here] is not None or not 0 <= there < len(places):
+                continue
+            low, high = sorted((places[there], ranges[here]))
+            between = sentence.tokens.words[low[1] + 1 : high[0]]
+            if len(between) <= 3 and all(word in ENUMERATING for word in between):
+                owner[here] = next((owner[n] for n in members[there] if owner[n] in values[here].slots), None)
+    for number, value in enumerate(values):
+        if owner[number] is None:
+            owner[number] = _slot_without_cue(value, needs_no_cue)
+    sentence.pairs = list(zip(values, owner, strict=True))
+
+
+def _slot_without_cue(value: Value, needs_no_cue: frozenset[str]) -> str | None:
+    """An id that only one slot can have speaks for itself (four bare digits do not); so does a slot without cues."""
+    named = value.type == "id" and any(char.isalpha() for char in str(value.value))
+    alone = value.slots if named and len(value.slots) == 1 else value.slots & needs_no_cue
+    return next(iter(alone)) if len(alone) == 1 else None
+
+
+def _fitting(sentence: Sentence, value: Value, last: int) -> frozenset[str]:
+    """The slots that a value could belong to: of those named for its unit ("150 cm"), if there are any."""
+    words = sentence.tokens.words
+    unit = UNITS.get(words[last + 1]) if value.type == "number" and last + 1 < len(words) else None
+    if unit is None:
+        return value.slots
+    return frozenset(slot for slot in value.slots if unit in slot.split("_")) or value.slots
