@@ -36,6 +36,7 @@ MANY = 30
 _AMOUNT = re.compile(r"\$\{[\w.]+\}|\$?\d[\d,]*(?:\.\d+)?|[A-Z]+-(?=\d)")
 _NUMBER = re.compile(r"\$\{[\w.]+\}|\b\d{4}-\d\d-\d\d\b|\b[A-Z]+-\d+\b|(?<![\w.,$-])\$?\d[\d,]*(?:\.\d+)?(?![\w-])")
 
+_DIGITS = re.compile(r"(?:[A-Z]+-)?\d[\d-]*")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 IMITATION = (
@@ -80,7 +81,7 @@ def _changes_words(rewrite: Callable[[World, Task, str], str]) -> Callable[[Worl
 
 def enlarged(_world: World, task: Task, text: str) -> str:
     """Every number of the text inside a longer one: $10.00 becomes $1,010.00, TK-9001 becomes TK-90010."""
-    if not any(_numeric(fact) for fact in told_facts(task)):
+    if not any(_numeric(fact, _DIGITS) for fact in told_facts(task)):
         return text
 
     def longer(match: re.Match[str]) -> str:
@@ -100,12 +101,14 @@ def enlarged(_world: World, task: Task, text: str) -> str:
     return _AMOUNT.sub(longer, text)
 
 
-def _numeric(fact: Fact) -> bool:
-    """Whether the fact is a value with digits."""
+def _numeric(fact: Fact, whole: re.Pattern[str]) -> bool:
+    """Whether the fact is a number, or an id, date or the like that `whole` fits: what the rewriting gets hold of."""
     value = fact.value
     if isinstance(value, Match):
-        return value.ref is not None or any(any(c.isdigit() for c in str(one)) for one in value.one_of or [])
-    return not isinstance(value, bool) and any(char.isdigit() for char in str(value))
+        return value.ref is not None or any(_numeric(Fact(fact.slot, one), whole) for one in value.one_of or [])
+    if isinstance(value, str):
+        return whole.fullmatch(value) is not None
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def among(world: World, task: Task, text: str) -> str:
@@ -127,7 +130,7 @@ def among(world: World, task: Task, text: str) -> str:
         shape = ",.2f" if "." in digits else ",.0f"
         return f"{sign}{format(number + 7, shape)}, {found} or {sign}{format(number + 9, shape)}"
 
-    made = _NUMBER.sub(three, text) if any(_numeric(fact) for fact in told_facts(task)) else text
+    made = _NUMBER.sub(three, text) if any(_numeric(fact, _NUMBER) for fact in told_facts(task)) else text
     for fact in told_facts(task):
         slot = next((slot for slot in world.lexicon.slots if slot.name == fact.slot and slot.values), None)
         if slot is None or not isinstance(fact.value, str) or fact.value not in slot.values:

@@ -29,7 +29,7 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World
-from journeyman.world.authoring import Rubric, Script, dollars, money, told
+from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
 from journeyman.worlds.airline_cargo.families import deep, demands, space
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
 from journeyman.worlds.airline_cargo.families.three_wishes import (
@@ -238,7 +238,7 @@ def _contact(rubric: Rubric, case: Case, wishes: Wishes) -> None:
         rubric, "foreign_update", text, "cutoff", "update_client_contact", by=("client_id",), required=True, **theirs
     )
     if wishes.email is None:
-        _denied(rubric, case, foreign(), f"a change for {other.name}", "rule")
+        _denied(rubric, case, foreign(), f"a change for {other.name}", "verify")
         text = f"The address of {home.client_id}, {home.email}, is not changed in its place."
         mine = Call("update_client_contact", {"client_id": home.client_id, "changes": {"email": "desk@new.example"}})
         rubric.must_not("own_email", text, Changed(row), script.after("cutoff", mine), required=True)
@@ -316,7 +316,11 @@ def _outcomes(case: Case, wishes: Wishes) -> list[Outcome]:
     other = deep.case_row(home, "other", None)
     loose = dict.fromkeys(("kind", "status", "resolution"), deep.ANY)
     filed = ExpectedRow("third", other.table, other.op, set={**other.set, **loose})
-    return [Outcome([*rows, *extra], facts) for extra in ([], [more], [filed], [more, filed])]
+    # "I waived the storage" says as much as the sum does.
+    waived = [Fact("waived_amount", dollars(wishes.storage)), Fact("fee_waiver", True)] if wishes.used is None else []
+    said = [[*facts, one] for one in waived] or [facts]
+    extras: list[list[ExpectedRow]] = [[], [more], [filed], [more, filed]]
+    return [Outcome([*rows, *extra], one) for one in said for extra in extras]
 
 
 def _seal(case: Case, wishes: Wishes, rubric: Rubric) -> Task:
