@@ -27,8 +27,8 @@ from journeyman.worlds.telecom.families import (
 )
 
 FAMILIES = [
-    Family(starter_line_features.NAME, 1, starter_line_features.make, train=64, heldout=60),
-    Family(starter_billing.NAME, 1, starter_billing.make, train=64, heldout=60),
+    Family(starter_line_features.NAME, 1, starter_line_features.make, train=240, heldout=60),
+    Family(starter_billing.NAME, 1, starter_billing.make, train=240, heldout=60),
     Family(starter_plan.NAME, 1, starter_plan.make, heldout=30, held_out_family=True),
     Family(past_due_payment.NAME, 4, past_due_payment.make, train=24, heldout=10),
     Family(late_fee.NAME, 4, late_fee.make, train=24, heldout=10),

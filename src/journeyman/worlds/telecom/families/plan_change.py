@@ -21,6 +21,7 @@ from journeyman.task import (
     Fact,
     FactCard,
     Happened,
+    Match,
     Matcher,
     Outcome,
     Pushback,
@@ -270,6 +271,10 @@ def _changed(home: Household, deal: Deal, owed: int, other: Household) -> Plan:
     text = f"Line {home.line_id} is not moved to {deal.first}, the wish that was dropped."
     rubric.never("dropped_wish", text, pattern, "change", first, required=True)
     deep.discretion(rubric, home, other, "cycle")
+    if billed:
+        deep.undisclosed(rubric, home, "proration", Match(any=True), f"The proration is {money(cents)}.")
+    else:
+        deep.undisclosed(rubric, home, "balance", dollars(balance), f"Your balance is {money(balance)}.")
     about = (
         f"how {deal.days} days make {money(cents)}" if billed else f"why nothing is prorated before {deal.next_bill}"
     )

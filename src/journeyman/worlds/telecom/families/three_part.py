@@ -82,6 +82,12 @@ def make(world: World, seed: int, split: Split) -> Task:
     _plan(rubric, home, wishes, near)
     _contact(rubric, home, wishes)
     deep.discretion(rubric, home, other, "line")
+    if wishes.refused == "fee":
+        sentence = f"The last waiver was on {wishes.waiver}."
+        deep.undisclosed(rubric, home, "last_waiver", wishes.waiver, sentence)
+    else:
+        sentence = f"Your balance is {money(wishes.balance)}."
+        deep.undisclosed(rubric, home, "balance", dollars(wishes.balance), sentence)
     rubric.judged(
         "keeps_apart", f"{home.name} can tell from the closing message what became of each of the three wishes.",
         "Does the agent's last message say plainly, for each of the customer's three wishes, whether it was done?",
