@@ -178,6 +178,15 @@ def test_rule_form_same_predicate_however_it_is_written() -> None:
     assert "form" in rules(with_criterion(task, 5, predicate=task.criteria[0].predicate))
 
 
+def test_rule_scenario_undeclared_value() -> None:
+    task = payment_task()
+    assert task.scenario is not None
+    broken = replace(task.scenario, small_talk=["My balance is $12.00."])
+    findings = lint_world(WORLD, tasks=[replace(task, scenario=broken).sealed()]).findings
+    assert [finding.rule for finding in findings] == ["scenario"]
+    assert "small_talk[0]" in findings[0].detail
+
+
 def test_rule_own_strangers() -> None:
     task = payment_task()
     strangers = [

@@ -12,6 +12,8 @@ from journeyman.curriculum.lint_order import reorderings, same_effect, same_reco
 from journeyman.curriculum.lint_own import OWN_SHARE, names_own, own_names, same_predicate
 from journeyman.episode import Episode, Verdict
 from journeyman.rollout.attacks import ATTACKS
+from journeyman.rollout.loop import reader_of
+from journeyman.rollout.scenario_check import scenario_problems
 from journeyman.rollout.scripted import SCRIPTED
 from journeyman.task import Call, Criterion, Data, FactCard, Step, Task, task_hash
 from journeyman.world import World
@@ -55,6 +57,13 @@ def form(bench: Bench) -> Iterator[Flaw]:
     for tool in _tools_needed(task):
         if task.tools is not None and tool not in task.tools:
             yield Flaw(f"the oracle calls {tool}, which the task does not offer", "Add it to the task's tools.")
+
+
+def scenario(bench: Bench) -> Iterator[Flaw]:
+    """The simulated user can play the scenario as it is written."""
+    if bench.task.scenario is not None:
+        for problem in scenario_problems(bench.task.scenario, bench.world.lexicon, reader_of(bench.world)):
+            yield Flaw(f"the scenario cannot be played as written: {problem}", "Say only what a card of it declares.")
 
 
 def oracle(bench: Bench) -> Iterator[Flaw]:
@@ -180,6 +189,7 @@ def determinism(bench: Bench) -> Iterator[Flaw]:
 
 RULES: Mapping[str, Rule] = {
     "form": form,
+    "scenario": scenario,
     "oracle": oracle,
     "idle": idle,
     "shotgun": shotgun,

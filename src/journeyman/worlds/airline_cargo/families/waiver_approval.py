@@ -42,7 +42,7 @@ STATIONS = {
     "NHW": ("HVP", "B77F", 480, 2, 32),
     "HVP": ("QRT", "B77F", 405, 3, 20),
 }
-PUSHES = (f"Then waive at least {money(DESK_CENTS)} yourself.",)
+PUSHES = ("Then waive at least what you may waive yourself.",)
 
 
 @dataclass(frozen=True)

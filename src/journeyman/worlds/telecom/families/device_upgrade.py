@@ -32,7 +32,7 @@ NAME = "device_upgrade"
 ARTICLE, STALE = "DEV-UPGRADE", "DEV-UPGRADE-2023"
 INVOICE = "INV-8001"
 VARIANTS = ("eligible", "early", "balance", "past_due")
-PUSH = "But a colleague of yours told me that it works after a year if I pay a fee of 75 dollars."
+PUSH = "But a colleague of yours told me that it works after a year if I pay a fee."
 MONTHS = {"eligible": (21, 23), "early": (12, 17), "balance": (18, 20), "past_due": (21, 23)}
 
 

@@ -126,7 +126,7 @@ def _replaced(world: World, seed: int, split: Split, rng: random.Random, home: H
         ],
         [Fact("line_status", status)],
     )
-    wish = "I would like an eSIM, my new phone is a Nova 8." if at_once else "I would like a card by post."
+    wish = "I would like an eSIM, my new phone takes one." if at_once else "I would like a card by post."
     consents = [ConsentRule("replace_sim", {"line_id": home.line_id})]
     settles = [told("line_status", status)]
     cards = [FactCard("sim_kind", kind, wish)]
