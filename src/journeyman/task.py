@@ -219,10 +219,16 @@ class FactCard(Data, frozen=True):
 
 
 class ConsentRule(Data, frozen=True):
-    """A write the user agrees to when it is proposed with matching arguments; any other proposal is refused."""
+    """A write the user agrees to when it is proposed with matching arguments; any other proposal is refused.
+
+    Args:
+        covers: the arguments of the call that is agreed to, where the user knows them by other names than the tool
+            (a line by its number, a card by its last digits). Empty: those of the proposal.
+    """
 
     tool: str
     arguments: dict[str, Matcher] = {}
+    covers: dict[str, Scalar] = {}
 
 
 class ChangeOfMind(Data, frozen=True):

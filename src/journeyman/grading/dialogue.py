@@ -314,10 +314,23 @@ def _is_done(sentence: Sentence, hit: Hit) -> bool:
     for place in (hit.first, hit.last):
         word = words[place]
         before = words[max(place - 4, 0) : place]
+        if _is_nothing(sentence, place):
+            return False
         if (word.endswith("ed") or word in PAST_WORDS) and not _DONE_BY.isdisjoint(before):
             return not (_ACTORS.isdisjoint(before) and _is_state(sentence, place))
     return any(abs(done.first - hit.first) <= 6 for done in sentence.hits.get("done", ())
                if sentence.clauses[done.first] == sentence.clauses[hit.first])  # fmt: skip
+
+
+def _is_nothing(sentence: Sentence, place: int) -> bool:
+    """Whether the verb has "nothing" as its subject or object: "nothing is booked", "we booked nothing"."""
+    words, starts, ends = sentence.tokens
+    for other in (*range(max(place - 4, 0), place), place + 1):
+        if words[other : other + 1] == ["nothing"] and sentence.clauses[other] == sentence.clauses[place]:
+            between = sentence.text[ends[min(other, place)] : starts[max(other, place)]]
+            if "," not in between:
+                return True
+    return False
 
 
 def _is_state(sentence: Sentence, place: int) -> bool:

@@ -69,7 +69,7 @@ class Proposals:
         ]
         scopes = [region, sentence.affirmed] if len(verbs) > 1 else [sentence.affirmed]
         arguments: dict[str, Scalar] = {}
-        for argument, slot in form.slots.items():
+        for argument, slot in [*form.slots.items(), *form.also.items()]:
             for scope in [*scopes, self._everything]:
                 found, value = _value_for(slot, form, scope)
                 if found:

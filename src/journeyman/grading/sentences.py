@@ -149,7 +149,7 @@ class Sentence:
 
 
 def clauses_of(text: str, tokens: Tokens) -> list[int]:
-    """Number of the clause of each token. A comma or "and" opens one only before a new subject."""
+    """Number of the clause of each token. A comma, a colon or "and" opens one only before a new subject."""
     words, starts, ends = tokens
     clauses: list[int] = []
     current = 0
@@ -157,7 +157,7 @@ def clauses_of(text: str, tokens: Tokens) -> list[int]:
         if place:
             gap = text[ends[place - 1] : starts[place]]
             hard = ";" in gap or "(" in gap or ")" in gap or " - " in gap
-            soft = ("," in gap or words[place - 1] in ("and", "but")) and word in SUBJECTS
+            soft = ("," in gap or ":" in gap or words[place - 1] in ("and", "but")) and word in SUBJECTS
             if hard or soft or word in BREAKS:
                 current += 1
         clauses.append(current)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from journeyman.episode import Episode, Message
+from journeyman.rollout.prompt import CALL_FORMAT
 from journeyman.task import Task
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def show_message(message: Message, company: str) -> str:
         return f"{message.name} answered:\n{_pretty(message.content)}"
     if message.role == "system":
         # The tools follow in the system message, one a line; a person asks for them when they are needed.
-        return f"[{company}] {message.content.splitlines()[0] if message.content else ''}"
+        return f"[{company}] {' '.join(message.content.partition(CALL_FORMAT)[0].split())}"
     return f"user> {message.content}"
 
 

@@ -161,7 +161,9 @@ class _Answer:
     def propose(self, tool: str, arguments: Mapping[str, Scalar]) -> None:
         """Consent to a proposal that states all a rule demands; ask back where it is only vague; refuse any other."""
         what = tool.replace("_", " ")
-        if allowing(self.state.scenario, tool, arguments):
+        rule = allowing(self.state.scenario, tool, arguments)
+        if rule is not None:
+            arguments = rule.covers or arguments
             self.say("consent", what=what)
             self._event("consented", tool, arguments)
             if (tool, dict(arguments)) not in self.state.agreed:

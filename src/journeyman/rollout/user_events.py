@@ -67,9 +67,12 @@ def answered_proposals(
         kind = "consented" if decision == "yes" else "refused"
         quote = (yes if decision == "yes" else no).get(tool, answer.say)[:200]
         arguments = dict(proposal.arguments)
+        rule = allowing(state.scenario, tool, arguments)
+        if decision == "yes" and rule is not None and rule.covers:
+            arguments = dict(rule.covers)
         events.append(_decided(kind, tool, arguments, quote, order, turn))
         if decision == "yes":
-            if allowing(state.scenario, tool, arguments) is None:
+            if rule is None:
                 faults.append(WRONG_CONSENT)
             if (tool, arguments) not in agreed:
                 agreed.append((tool, arguments))

@@ -37,11 +37,14 @@ class ProposalForm(Data, frozen=True):
     Args:
         verbs: phrases that name the action ("take a payment", "charge").
         slots: argument -> slot name; all of them must be readable for consent to cover them.
+        also: name -> slot name, of what people say in place of an argument (the number of a line for its id). It is
+            read like an argument and no argument of the tool; a `ConsentRule` with `covers` makes use of it.
     """
 
     tool: str
     verbs: list[str]
     slots: dict[str, str] = {}
+    also: dict[str, str] = {}
 
 
 class DenialForm(Data, frozen=True):

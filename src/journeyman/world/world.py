@@ -310,8 +310,9 @@ def _check_lexicon(world: World, where: str) -> None:
         tool = world.tools_by_name.get(form.tool)
         if tool is None:
             raise WorldError(where, f"lexicon.proposals.{form.tool}", "no such tool.")
-        for argument, name in form.slots.items():
+        for argument in form.slots:
             if argument not in tool.shapes:
                 raise WorldError(where, f"lexicon.proposals.{form.tool}", f"the tool has no argument {argument!r}.")
+        for name in (*form.slots.values(), *form.also.values()):
             if name not in slots:
                 raise WorldError(where, f"lexicon.proposals.{form.tool}", f"there is no slot {name!r}.")

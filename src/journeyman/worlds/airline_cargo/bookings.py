@@ -35,7 +35,7 @@ async def find_booking(ctx: ToolContext, awb: str) -> dict[str, Any]:
     """Find the booking of an air waybill.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     row = records.booking(ctx, records.waybill(ctx, awb)["booking_id"])
     return {key: row[key] for key in ("booking_id", "client_id", "product", "status")}

@@ -44,7 +44,7 @@ async def find_cases(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     """Find the cases about one air waybill, newest first, closed ones too.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     records.waybill(ctx, awb)
     return ctx.all(

@@ -17,7 +17,7 @@ async def list_claims(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     """List the claims on a waybill.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     records.waybill(ctx, awb)
     return ctx.all("SELECT claim_id, kind, status, notice_on FROM claims WHERE awb = ? ORDER BY claim_id", (awb,))
@@ -50,7 +50,7 @@ async def open_claim(
     """Open a claim with today's date of notice.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         kind: what happened.
         weight_kg: gross weight of the pieces concerned, in kg.
         amount: dollars claimed.

@@ -38,7 +38,7 @@ async def get_dg_declaration(ctx: ToolContext, awb: str) -> list[dict[str, Any]]
     """Read the shipper's declarations of a waybill as they were sent in; net is kg or litres per package.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     records.waybill(ctx, awb)
     rows = ctx.all("SELECT * FROM dg_declarations WHERE awb = ? ORDER BY declaration_id", (awb,))

@@ -75,7 +75,7 @@ DATES = [
         "end date",
     ),
     _date("due_date", "due on", "due date"),
-    _date("waiver_date", "last waiver", "waived on"),
+    _date("waiver_date", "last waiver", "waived on", "goodwill", "used on", "used up on"),
 ]
 NUMBERS = [
     _number("pieces", "pieces", "piece", "piece count", "number of pieces", "pcs"),
@@ -94,6 +94,7 @@ NUMBERS = [
         "max height",
         "limit of height",
         "greatest height",
+        "can be the high",
     ),
     _number("max_length_cm", "length limit", "maximum length"),
     _number(
@@ -106,6 +107,8 @@ NUMBERS = [
         "max weight",
         "per piece",
         "limit of weight",
+        "can be the heavy",
+        "can weigh",
     ),
     _number("divisor", "divisor", "volumetric divisor"),
     _number(
@@ -119,7 +122,7 @@ NUMBERS = [
         "days of storage are free",
     ),
     _number("charged_days", "charged days", "days charged", "days of storage"),
-    _number("hours_left", "hours before departure", "hours left", "hours to departure"),
+    _number("hours_left", "hours before departure", "hours left", "hours to departure", "hours to go", "departs in", "leaves in"),
     _number("cutoff_minutes", "minutes before departure", "cut-off minutes", "cutoff minutes"),
     _number("dg_limit_kg", "per package", "package limit", "limit per package"),
     _number("packages", "packages"),
@@ -134,6 +137,7 @@ IDS = [
     _id("contract_id", r"CT-\d{4}", "contract", "contract number"),
     _id("booking_id", r"BK-\d{4}", "booking", "booking number"),
     _id("flight_id", r"FL-\d{4}", "flight", "flight id"),
+    _id("onward_flight_id", r"FL-\d{4}", "onward flight", "onward", "connecting flight", "connecting to"),
     _id("case_id", r"CS-\d{4}", "case", "case number"),
     _id("charge_id", r"CH-\d{4}", "charge", "charge number"),
     _id("claim_id", r"CLM-\d{4}", "claim", "claim number"),
@@ -202,7 +206,10 @@ CHOICES = [
 PROPOSALS = [
     ProposalForm(
         "amend_waybill",
-        ["amend the waybill", "amend waybill", "amend", "change the waybill", "correct the waybill"],
+        [
+            *("amend the waybill", "amend waybill", "amend", "change the waybill", "correct the waybill"),
+            *("change the volume", "correct the volume", "change the chargeable weight", "correct the chargeable weight"),
+        ],
         {"awb": "awb", "chargeable_kg": "chargeable_kg", "volume_cbm": "volume_cbm", "pieces": "pieces"},
     ),
     ProposalForm("amend_house_waybill", ["amend the house waybill", "amend house"], {"house_id": "house_id"}),
@@ -215,14 +222,14 @@ PROPOSALS = [
     ProposalForm("apply_discount", ["apply a discount", "give a discount", "discount"], {"percent": "discount"}),
     ProposalForm("reserve_container", ["reserve the container", "reserve a container", "reserve container"], {"container_id": "container_id"}),
     ProposalForm("add_charge", ["charge the fee", "charge a fee", "charge", "put the charge", "for a fee", "at a fee", "with a fee"], {"amount": "fee"}),
-    ProposalForm("waive_charge", ["waive the charge", "waive the storage", "waive the fee", "waive"], {"amount": "waived_amount", "charge_id": "charge_id"}),
+    ProposalForm("waive_charge", ["waive the charge", "waive the storage", "waive the fee", "waive", "a waiver of"], {"amount": "waived_amount", "charge_id": "charge_id"}),
     ProposalForm("open_claim", ["open a claim", "file a claim", "register a claim"], {"amount": "claim_amount", "weight_kg": "affected_kg"}),
     ProposalForm("settle_claim", ["settle the claim", "settle claim", "settle"], {"claim_id": "claim_id", "amount": "claim_amount"}),
     ProposalForm("release_shipment", ["release the shipment", "release shipment", "hand over the shipment"], {"awb": "awb"}),
-    ProposalForm("hold_shipment", ["hold the shipment", "put a hold"], {"awb": "awb"}),
+    ProposalForm("hold_shipment", ["hold the shipment", "put a hold", "set a hold", "place a hold"], {"awb": "awb"}),
     ProposalForm("lift_hold", ["lift the hold", "remove the hold"], {"awb": "awb"}),
     ProposalForm("set_account_hold", ["hold the account", "lift the account hold"], {}),
-    ProposalForm("update_client_contact", ["update your contact", "change your email", "update your email", "change your phone"], {}),
+    ProposalForm("update_client_contact", ["update your contact", "change your email", "update your email", "set your email", "change your e-mail", "update your e-mail", "set your e-mail", "change your phone"], {}),
 ]  # fmt: skip
 
 DENIALS = [

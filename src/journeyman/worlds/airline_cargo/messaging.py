@@ -52,7 +52,7 @@ async def send_edi(
     """Send a waybill message from system to system to a station: FWB waybill, FHL houses, FSU status, FNA error.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         kind: which message.
         station: who receives it, such as HVP.
     """

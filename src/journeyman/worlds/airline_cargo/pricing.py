@@ -83,7 +83,7 @@ async def list_charges(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     """List the charges of a waybill, amounts in dollars; waived is the part that is not owed.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     records.waybill(ctx, awb)
     rows = ctx.all("SELECT * FROM charges WHERE awb = ? ORDER BY charge_id", (awb,))
@@ -105,7 +105,7 @@ async def add_charge(ctx: ToolContext, awb: str, kind: Charge, amount: float) ->
     """Put a charge on a waybill. The amount is taken as given.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         kind: what it is for.
         amount: dollars.
     """
@@ -151,7 +151,7 @@ async def quote_storage(ctx: ToolContext, awb: str, until: str) -> dict[str, Any
     """Work out the standard storage of an arrived shipment in dollars. Knows no contract, weekend or late notice.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         until: the day of collection, such as 2026-05-13.
     """
     row = records.waybill(ctx, awb)

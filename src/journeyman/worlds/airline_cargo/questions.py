@@ -15,6 +15,7 @@ ASK: dict[str, list[str]] = {
     "claim_amount": [
         *("claim amount", "amount", "amount of the claim", "amount you claim", "what amount", "value of the damage"),
         *("how much the claim", "how much the to claim", "how much are you claiming", "claimed amount"),
+        *("sum", "sum you claim", "sum claimed", "sum of the claim", "what sum"),
     ],
     "approval_amount": ["approved amount"],
     "waived_amount": ["amount to waive"],
@@ -107,6 +108,7 @@ ASK: dict[str, list[str]] = {
         "pick-up pin",
         "collection pin",
         "six digit release pin",
+        "six digits",
     ],
     "name": [
         *("name", "full name", "first name", "last name", "surname", "who am i speaking with", "who am i speaking to"),

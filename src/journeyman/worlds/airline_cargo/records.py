@@ -189,7 +189,7 @@ def waybill(ctx: ToolContext, awb: str) -> Row:
         number = re.fullmatch(r"927-(\d{7})(\d)", awb, re.ASCII)
         if number and int(number[1]) % 7 != int(number[2]):
             ctx.error("not_found", f"no waybill {awb!r}: its check digit is wrong, so a digit is mistyped")
-        ctx.error("not_found", f"no waybill {awb!r}; numbers look like 927-40010155")
+        ctx.error("not_found", f"no waybill {awb!r}; numbers look like 927-40010154")
     return row
 
 

@@ -17,7 +17,7 @@ async def hold_shipment(
     """Hold a shipment at the station so that it is not released.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         reason: on whose ground.
     """
     row = records.waybill(ctx, awb)
@@ -34,7 +34,7 @@ async def lift_hold(ctx: ToolContext, awb: str) -> dict[str, Any]:
     """Lift a hold of kind client or unpaid. Customs and security lift their own.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     row = records.waybill(ctx, awb)
     if row["hold"] == "none":
@@ -50,7 +50,7 @@ async def verify_consignee(ctx: ToolContext, awb: str, release_pin: str) -> dict
     """Check the release PIN that a receiver gives. Says only whether it is right, nothing about names.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         release_pin: the six digits that were given.
     """
     row = records.waybill(ctx, awb)
@@ -63,7 +63,7 @@ async def release_shipment(ctx: ToolContext, awb: str, receiver_name: str, relea
     """Release an arrived shipment to a receiver. Checks PIN, hold and storage charges; compares no names.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         receiver_name: who takes the goods.
         release_pin: the six digits that the receiver gave.
     """

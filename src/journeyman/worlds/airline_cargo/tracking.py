@@ -13,7 +13,7 @@ async def get_shipment_status(ctx: ToolContext, awb: str) -> dict[str, Any]:
     """Tell where a shipment is: status, last station and event, hold. May be told to anybody who gives the number.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     row = records.waybill(ctx, awb)
     last = ctx.one(
@@ -32,7 +32,7 @@ async def track_shipment(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     """List all tracking events of a shipment, oldest first, with the pieces seen. For the state alone use get_shipment_status.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     records.waybill(ctx, awb)
     rows = ctx.all("SELECT * FROM tracking_events WHERE awb = ? ORDER BY event_no", (awb,))
@@ -46,7 +46,7 @@ async def list_irregularities(ctx: ToolContext, awb: str) -> list[dict[str, Any]
     """List what stations reported about a shipment: damage, missing pieces, offloads, poor packing.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     records.waybill(ctx, awb)
     return ctx.all(
@@ -67,7 +67,7 @@ async def report_irregularity(
     """Report an irregularity of a shipment to a station.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         station: where it shows, such as HVP.
         kind: what is wrong.
         pieces: pieces concerned, at most those of the waybill.

@@ -20,7 +20,7 @@ async def find_waybill(ctx: ToolContext, awb: str) -> dict[str, Any]:
     """Find an air waybill by its number: client and stations. For all of it use get_waybill.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     row = records.waybill(ctx, awb)
     return {key: row[key] for key in ("client_id", "origin", "destination")}
@@ -31,7 +31,7 @@ async def get_waybill(ctx: ToolContext, awb: str) -> dict[str, Any]:
     """Read one air waybill whole: parties, goods, pieces, weights in kg, volume in cbm, handling codes, hold.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     row = records.waybill(ctx, awb)
     codes = ctx.all("SELECT code FROM waybill_handling WHERE awb = ? ORDER BY code", (awb,))
@@ -55,7 +55,7 @@ async def get_waybill_pieces(ctx: ToolContext, awb: str) -> list[dict[str, Any]]
     """Read the pieces of a waybill as the acceptance scale or the booking has them: size in cm, weight of one piece in kg.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     records.waybill(ctx, awb)
     rows = ctx.all("SELECT * FROM waybill_pieces WHERE awb = ? ORDER BY line_no", (awb,))
@@ -88,7 +88,7 @@ async def list_house_waybills(ctx: ToolContext, awb: str) -> list[dict[str, Any]
     """List the house waybills under a master, weights in kg. A direct waybill has none.
 
     Args:
-        awb: the master, such as 927-40010155.
+        awb: the master, such as 927-40010154.
     """
     records.waybill(ctx, awb)
     rows = ctx.all("SELECT * FROM house_waybills WHERE awb = ? ORDER BY house_id", (awb,))
@@ -109,7 +109,7 @@ async def amend_waybill(
     """Overwrite figures or goods of an air waybill. Only those given change; nothing is worked out or checked against policy.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         pieces: new number of pieces.
         weight_kg: new gross weight in kg.
         volume_cbm: new volume in cbm.
@@ -136,7 +136,7 @@ async def amend_parties(
     """Overwrite the consignee or the notify party of an air waybill. For figures use amend_waybill.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         consignee_name: new consignee.
         notify_name: new notify party.
     """
@@ -211,7 +211,7 @@ async def void_waybill(ctx: ToolContext, awb: str) -> dict[str, Any]:
     """Void a waybill before acceptance; its booking stays. To give the space back use cancel_booking.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
     """
     row = records.waybill(ctx, awb)
     if row["status"] not in ("draft", "issued"):
@@ -225,7 +225,7 @@ async def set_handling_code(ctx: ToolContext, awb: str, code: Code, state: Liter
     """Put a special handling code on a waybill or take it off.
 
     Args:
-        awb: such as 927-40010155.
+        awb: such as 927-40010154.
         code: such as DGR for dangerous goods or CAO for cargo aircraft only.
         state: on or off.
     """

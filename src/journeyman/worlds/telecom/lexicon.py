@@ -14,6 +14,9 @@ from journeyman.worlds.telecom.questions import ASK
 
 _NEVER = r"(?!)"
 """Matches nothing: a slot that is asked for and never stated."""
+_LAST_DIGITS = (
+    "(?:" + "|".join(f"(?<={words} )" for words in ("ending in", "ending", "bank account", "card", "visa")) + r")\d{4}"
+)
 _SWITCH = {
     "on": ["turned on", "switched on", "is on", "now on", "already on", "back on", "enabled", "activated"],
     "off": ["turned off", "switched off", "is off", "now off", "already off", "disabled", "deactivated"],
@@ -68,7 +71,7 @@ MONEY = [
     _money("credit_amount", "credit", "credit of", "credited"),
     _money("late_fee", "late fee", "late charge", "late payment fee"),
     _money("refund_amount", "refund", "refund of", "refunded"),
-    _money("dispute_amount", "dispute", "disputed", "disputed amount"),
+    _money("dispute_amount", "dispute", "disputed", "disputed amount", "overage of", "overage charge of"),
     _money("monthly_price", "a month", "per month", "monthly", "monthly price", "each month", "price", "costs"),
     _money(
         "installment",
@@ -92,6 +95,8 @@ MONEY = [
         "proration charge of",
         "proration credit of",
         "proration of",
+        "proration is a charge of",
+        "proration is a credit of",
     ),
     _money(
         "device_balance",
@@ -175,6 +180,8 @@ IDS = [
     _id("port_id", r"PRT-\d{4}", "port request"),
     _id("sim_id", r"SIM-\d{4}", "sim", "new sim"),
     _id("outage_id", r"OUT-\d{4}", "outage number"),
+    # How people name a saved method: "the bank account ending in 5963", "your Visa 4242".
+    _id("method_digits", _LAST_DIGITS),
     Slot("email", "id", ["email address", "e-mail address"], pattern=r"[\w.+-]{1,64}@[\w.-]{1,64}\.[a-z]{2,10}"),
 ]
 WHO = [
@@ -221,7 +228,7 @@ CHOICES = [
     ),
     _choice(
         "port_status",
-        ["port", "port request", "transfer of your number"],
+        ["port", "port request", "transfer of your number", "transfer", "number transfer", "prt"],
         {"requested": [], "completed": [], "cancelled": ["canceled"], "rejected": []},
     ),
     _choice(
@@ -233,7 +240,7 @@ CHOICES = [
         "sim_kind",
         "choice",
         ["sim"],
-        values={"physical": ["sim card", "physical sim"], "esim": ["esim"]},
+        values={"physical": ["sim card", "physical sim", "sim card by post", "card by post"], "esim": ["esim"]},
     ),
     _choice("outage_kind", [], {"planned": ["planned work", "planned maintenance"], "fault": []}),
     _choice(
@@ -249,15 +256,19 @@ CHOICES = [
     _choice("approval_status", ["approval", "supervisor"], {"pending": ["waiting"], "approved": [], "rejected": []}),
 ]
 
+_NUMBER = {"phone": "phone"}
+"""A customer knows a line by its number."""
 PROPOSALS = [
     ProposalForm(
         "take_payment",
         ["charge", "take a payment", "take the payment", "take payment", "collect"],
         {"amount": "payment_amount", "method_id": "method_id"},
+        also={"method_digits": "method_digits"},
     ),
     ProposalForm(
         "change_plan",
-        ["change the plan", "change your plan", "move you to", "be moved to", "switch you to"],
+        ["change the plan", "change your plan", "move you to", "be moved to", "switch you to"]
+        + [f"{verb} the to {plan[0]}" for verb in ("change", "switch", "move") for plan in data.PLANS],
         {"plan_id": "plan"},
     ),
     ProposalForm(
@@ -285,7 +296,7 @@ PROPOSALS = [
         {"installments": "installments", "first_due": "first_due"},
     ),
     ProposalForm("set_autopay", ["set autopay", "turn autopay", "switch autopay"], {"state": "autopay"}),
-    ProposalForm("suspend_line", ["suspend", "suspend the line", "suspend line"], {"line_id": "line_id"}),
+    ProposalForm("suspend_line", ["suspend", "suspend the line", "suspend line"], {"line_id": "line_id"}, _NUMBER),
     ProposalForm("restore_line", ["restore", "restore the line", "restore line"], {"line_id": "line_id"}),
     ProposalForm(
         "request_port_out",
@@ -300,7 +311,15 @@ PROPOSALS = [
         ],
         {"port_id": "port_id"},
     ),
-    ProposalForm("replace_sim", ["replace the sim", "replace your sim", "send a new sim"], {"line_id": "line_id"}),
+    ProposalForm(
+        "replace_sim",
+        [
+            *("replace the sim", "replace your sim", "send a new sim", "send the sim card", "send a sim card"),
+            *("order a new sim", "order the sim", "order a sim card", "order the sim card", "set up a new sim"),
+        ],
+        {"line_id": "line_id"},
+        _NUMBER,
+    ),
     ProposalForm("add_addon", ["add the add-on", "add"], {"addon_id": "addon"}),
     ProposalForm("remove_addon", ["remove the add-on", "remove"], {"addon_id": "addon"}),
     ProposalForm("open_dispute", ["open a dispute", "dispute"], {"invoice_id": "invoice_id"}),

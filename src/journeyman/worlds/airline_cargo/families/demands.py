@@ -83,16 +83,22 @@ def filed(rubric: Rubric, home: Caller, kind: str, resolution: str | None, decid
     rubric.must_not("second_case", text, twice, script.after("case", script.step("case")), required=True)
 
 
-def written(rubric: Rubric, home: Caller, template: str, decided: str, mention: str | None = None) -> None:
-    """Criteria on the e-mail of step `mail`, which follows step `decided`. `mention`: what it has to hold."""
+def written(
+    rubric: Rubric, home: Caller, template: str, decided: str, mention: str | None = None, *, or_else: str | None = None
+) -> None:
+    """Criteria on the e-mail of step `mail`, which follows step `decided`. `mention`: what it has to hold; `or_else`:
+    what does as well."""
     script = rubric.script
     sent = CallPattern("send_email", {"client_id": home.client_id, "template": template})
     text = f"An e-mail, template {template}, goes to {home.client_id} (MSG-WRITE)."
     rubric.must(f"sends_{template}", text, Happened(sent), script.without("mail"), required=True)
     if mention is not None:
-        holds = Happened(CallPattern("send_email", {"body": Match(contains=mention)}))
+        forms = [mention] if or_else is None else [mention, or_else]
+        held: list[Predicate] = [Happened(CallPattern("send_email", {"body": Match(contains=form)})) for form in forms]
+        holds = held[0] if len(held) == 1 else AnyOf(held)
         silent = Call("send_email", {"client_id": home.client_id, "template": template, "body": "Your request."})
-        rubric.must("mentions", f"The {template} names {mention} (MSG-WRITE).", holds, script.instead("mail", silent))
+        text = f"The {template} names {' or '.join(forms)} (MSG-WRITE)."
+        rubric.must("mentions", text, holds, script.instead("mail", silent))
     rubric.must_not(
         "early_message", f"{home.client_id} gets no message before the matter is decided.",
         Without(then=CallPattern(["send_email", "send_chat_message"]), first=script.pattern(decided)),

@@ -238,7 +238,7 @@ def _waived(case: Case, matter: Matter) -> Task:
     )
     mailed = deep.message_row(home, "confirmation")
     outcomes = [Outcome([row, *filed, *more]) for filed in _case_rows("done") for more in ([], [mailed])]
-    agreed = [ConsentRule("waive_charge", {"amount": dollars(matter.storage), "charge_id": STORAGE})]
+    agreed = [ConsentRule("waive_charge", {"amount": dollars(matter.storage)})]
     return _seal_storage(case, matter, rubric, outcomes, [given], agreed)
 
 

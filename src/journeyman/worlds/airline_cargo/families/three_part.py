@@ -346,7 +346,7 @@ def _seal(case: Case, wishes: Wishes, rubric: Rubric) -> Task:
     if wishes.refused != "booking":
         consents.append(wish.consent())
     if wishes.used is None:
-        consents.append(ConsentRule("waive_charge", {"amount": dollars(wishes.storage), "charge_id": STORAGE}))
+        consents.append(ConsentRule("waive_charge", {"amount": dollars(wishes.storage)}))
     if wishes.email is not None:
         consents.append(ConsentRule("update_client_contact"))
         cards.append(FactCard("email", wishes.email, f"Our new address is {wishes.email}."))

@@ -126,8 +126,8 @@ def _timeout(rubric: Rubric, case: Case, write: Write) -> None:
         looked += [AllOf(since), Happened(look, min=2)]
     text = f"After the timeout a read shows what became of it: whether {write.what} was done ({TIMEOUT})."
     rubric.must("looks_after_timeout", text, AnyOf(looked), script.without("look"), required=True)
-    text = f"Article {TIMEOUT} is read after the timeout."
-    rubric.must("reads_rule", text, Before(write.calls("error"), script.pattern("rule")), script.without("rule"))
+    text = f"Article {TIMEOUT} is read: a timeout says neither yes nor no."
+    rubric.does("rule", text)
     text = f"{write.tool} is called {'once' if write.lost else 'twice at the most'}: {write.what} is wanted once."
     twice = Happened(write.calls("any"), min=2 if write.lost else 3)
     rubric.must_not("double_write", text, twice, script.after(write.last, script.step("write")), required=True)

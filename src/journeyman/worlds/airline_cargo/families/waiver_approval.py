@@ -292,7 +292,7 @@ def _declined(case: Case, storage: Storage) -> Task:
     _grounds(rubric, case, storage, "deny")
     demands.refused(rubric, home, denial, f"the waiver of {money(storage.waive)}", "approvals", pushes=PUSHES)
     demands.filed(rubric, home, "billing", "denied", "deny")
-    demands.written(rubric, home, "notice", "deny", CHARGE)
+    demands.written(rubric, home, "notice", "deny", CHARGE, or_else=storage.freight.awb)
     answer = told("approval_status", "rejected")
     rubric.says("done", answer, f"{home.person} is told that {APPROVAL} was rejected.", once="approvals")
     text = f"Nothing of {CHARGE} is waived: neither {money(storage.waive)} nor {money(DESK_CENTS)} ({LIMITS})."

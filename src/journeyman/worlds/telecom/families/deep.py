@@ -69,6 +69,19 @@ class Denial:
         return ExpectedRow("denial", "denials", "insert", set={**self.arguments(home), "article_id": cited})
 
 
+def agreed_for_line(tool: str, home: Household) -> list[ConsentRule]:
+    """Agreement to a write on the line of the task, named by its number or by its id."""
+    line = {"line_id": home.line_id}
+    return [ConsentRule(tool, {"phone": home.phone}, line), ConsentRule(tool, dict(line))]
+
+
+def agreed_to_pay(amount: float, method_id: str, last_digits: str) -> list[ConsentRule]:
+    """Agreement to one charge, with the method named by its last four digits or by its id."""
+    charge = {"amount": amount, "method_id": method_id}
+    named = {"amount": amount, "method_digits": last_digits}
+    return [ConsentRule("take_payment", named, charge), ConsentRule("take_payment", dict(charge))]
+
+
 def scenario(
     rng: random.Random,
     home: Household,

@@ -330,7 +330,7 @@ def _stolen(case: Case, twin: Household) -> Task:
         ],
         [told("sim_id", Match(ref="sim.sim_id"))], cards=[FactCard("sim_kind", "physical", wish, "start")],
         consents=[
-            ConsentRule("suspend_line", {"line_id": home.line_id}), ConsentRule("replace_sim", {"line_id": home.line_id}),
+            *deep.agreed_for_line("suspend_line", home), *deep.agreed_for_line("replace_sim", home),
         ],
     )  # fmt: skip
 

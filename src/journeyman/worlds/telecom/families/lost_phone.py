@@ -127,7 +127,7 @@ def _replaced(world: World, seed: int, split: Split, rng: random.Random, home: H
         [Fact("line_status", status)],
     )
     wish = "I would like an eSIM, my new phone takes one." if at_once else "I would like a card by post."
-    consents = [ConsentRule("replace_sim", {"line_id": home.line_id})]
+    consents = deep.agreed_for_line("replace_sim", home)
     settles = [told("line_status", status)]
     cards = [FactCard("sim_kind", kind, wish)]
     return _sealed(world, seed, split, rng, home, setup, rubric, outcome, settles, cards, consents)

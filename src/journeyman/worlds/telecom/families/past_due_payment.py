@@ -47,12 +47,12 @@ def make(world: World, seed: int, split: Split) -> Task:
     variant = VARIANTS[seed % len(VARIANTS)]
     setup, cents, labels = _books(world, rng, home, variant)
     if variant == "over_limit":
-        rubric, outcome, settles, agreed = _refused(home, cents)
+        rubric, outcome, settles, agreed = _refused(home, cents, labels)
     else:
         rubric, outcome, settles, agreed = _charged(home, setup, cents, labels, stale=variant == "stale")
     deep.discretion(rubric, home, stranger(world, home, split), "authorise")
     scenario = deep.scenario(
-        rng, home, "pay what is past due with a saved method", _openings(home), settles, consents=[agreed]
+        rng, home, "pay what is past due with a saved method", _openings(home), settles, consents=agreed
     )
     return build(world, NAME, 4, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())
 
@@ -108,7 +108,7 @@ def _read(script: Script, home: Household, cents: int) -> None:
     script.call("authorise", "check_payment_authorization", account_id=home.account_id, amount=dollars(cents))
 
 
-Plan = tuple[Rubric, Outcome, list[EventPattern], ConsentRule]
+Plan = tuple[Rubric, Outcome, list[EventPattern], list[ConsentRule]]
 
 
 def _charged(home: Household, setup: Setup, cents: int, labels: dict[str, str], *, stale: bool) -> Plan:
@@ -168,7 +168,7 @@ def _charged(home: Household, setup: Setup, cents: int, labels: dict[str, str], 
         deep.explained(rubric, f"that {DEFAULT} could not be charged and {BACKUP} was charged in its place")
     rows = [deep.ticket_row(home, "billing", "solved"), deep.message_row(home, "receipt")]
     outcome = Outcome([*_paid_rows(setup, home, cents, method), *rows], [Fact("payment_amount", amount)])
-    agreed = ConsentRule("take_payment", {"amount": amount, "method_id": method})
+    agreed = deep.agreed_to_pay(amount, method, labels[method][-4:])
     return rubric, outcome, [told("payment_amount", amount)], agreed
 
 
@@ -216,7 +216,7 @@ def _paid_rows(setup: Setup, home: Household, cents: int, method: str) -> list[E
     ]
 
 
-def _refused(home: Household, cents: int) -> Plan:
+def _refused(home: Household, cents: int, labels: dict[str, str]) -> Plan:
     amount, limit = dollars(cents), dollars(LIMIT)
     script = Script()
     _read(script, home, cents)
@@ -252,5 +252,5 @@ def _refused(home: Household, cents: int) -> Plan:
     deep.stale_rule(rubric, home, DENIAL, SUPERSEDED, "authorise")
     deep.explained(rubric, f"why {money(cents)} cannot be paid at once and what can be done instead")
     outcome = deep.refusal_outcome(home, DENIAL, "billing", [Fact("payment_limit", limit)])
-    agreed = ConsentRule("take_payment", {"amount": amount, "method_id": DEFAULT})
+    agreed = deep.agreed_to_pay(amount, DEFAULT, labels[DEFAULT][-4:])
     return rubric, outcome, [told("payment", kind="denied")], agreed

@@ -254,7 +254,7 @@ def _payment(case: Case, lost: bool) -> Task:
             f"My name is {home.name}, my number is {home.phone}. Charge what is overdue to my saved method, please.",
             f"{home.name} speaking, {home.phone}. Could you settle my past-due invoice with the saved card?",
         ],
-        [moment], consents=[ConsentRule("take_payment", {"amount": amount, "method_id": METHOD})], faults=[write.fault],
+        [moment], consents=deep.agreed_to_pay(amount, METHOD, label[-4:]), faults=[write.fault],
     )  # fmt: skip
 
 
