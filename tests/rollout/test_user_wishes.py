@@ -249,6 +249,14 @@ def test_a_bundle_is_told_whole_but_for_what_is_never_told() -> None:
     assert say(state, "Which card should I use?")[2] == []
 
 
+def test_what_a_bundle_has_told_is_not_told_again_in_the_same_answer() -> None:
+    state = opened(changed(changes=[], bundles=[["pin", "method"]]))
+    _, reply, events, _ = say(state, "What is your PIN? Which card should I use?")
+    assert [(event.kind, event.slot) for event in events] == [("revealed", "pin"), ("revealed", "method")]
+    assert reply is not None
+    assert reply.count("I want to use my Visa.") == 1
+
+
 @pytest.mark.parametrize("text", [PROPOSE_VISA, "I cannot give you a refund.", "What is your PIN?"])
 def test_steps_are_pure_and_states_survive_a_snapshot(text: str) -> None:
     scenario = changed(pushbacks=[Pushback("refund", ["Please."])], small_talk=["Well."], bundles=[["pin", "method"]])

@@ -60,8 +60,8 @@ def test_there_are_enough_tasks_in_each_split() -> None:
     for task in WORLD.tasks():
         counts[task.family][task.split] += 1
     assert sum(sum(split.values()) for split in counts.values()) >= 200
-    assert counts["starter_line_features"] == {"train": 64, "heldout": 60}
-    assert counts["starter_billing"] == {"train": 64, "heldout": 60}
+    assert counts["starter_line_features"] == {"train": 240, "heldout": 60}
+    assert counts["starter_billing"] == {"train": 240, "heldout": 60}
     assert counts["starter_plan"] == {"heldout_family": 30}
     assert set(counts["lost_phone"]) == {"heldout_family"}
     for name in ("past_due_payment", "late_fee", "outage_credit"):

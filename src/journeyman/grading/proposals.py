@@ -39,7 +39,9 @@ class Proposals:
         asks = [hit for hit in hits.get("propose", ()) if hit.owner]
         if not (generic or condition or asks):
             return []
-        verbs = [hit for hit in hits.get("verb", ()) if not _negated_before(sentence, hit)]
+        verbs = [
+            hit for hit in hits.get("verb", ()) if not _negated_before(sentence, hit) and not _is_noun(sentence, hit)
+        ]
         agreed = [
             v for v in verbs if ((generic or condition) and _intended(sentence, v)) or _asked_for(sentence, asks, v)
         ]
@@ -108,6 +110,12 @@ def _asked_for(sentence: Sentence, asks: list[Hit], verb: Hit) -> bool:
 
 def _intended(sentence: Sentence, verb: Hit) -> bool:
     return any(modal.last < verb.first for modal in sentence.hits.get("modal", ()))
+
+
+def _is_noun(sentence: Sentence, verb: Hit) -> bool:
+    """Whether the word after "of" only looks like the verb: "free of charge"."""
+    words = sentence.tokens.words
+    return verb.first > 0 and words[verb.first - 1] == "of" and not words[verb.first].endswith("ing")
 
 
 def _negated_before(sentence: Sentence, verb: Hit) -> bool:

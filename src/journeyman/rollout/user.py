@@ -140,6 +140,8 @@ class _Answer:
         """Answer questions about `slots`: tell, tell again or withhold; "I don't know" only where there is no answer to
         any of them, because one question often touches several slots."""
         for slot in slots:
+            if slot in self.state.revealed and slot not in self._before.revealed:
+                continue  # told a moment ago, together with another
             if tellable(self.state.scenario, slot):
                 self._tell([slot, *told_with(self.state, slot)])
             elif any(card.slot == slot for card in self.state.scenario.facts):

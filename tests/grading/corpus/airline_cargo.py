@@ -9,6 +9,9 @@ from __future__ import annotations
 Row = tuple[str, list[str]]
 
 QUESTIONS: list[Row] = [
+    ("What sum do you claim?", ["?claim_amount"]),
+    ("Under which name are you collecting, please?", ["?receiver_name"]),
+    ("Please give me the six digits again.", ["?release_pin"]),
     ("Before I look anything up, what is your desk PIN?", ["?pin"]),
     ("Please confirm your desk PIN.", ["?pin"]),
     ("I need the desk PIN of your company to go on.", ["?pin"]),
@@ -60,6 +63,12 @@ QUESTIONS: list[Row] = [
 ]  # fmt: skip
 
 PROPOSALS: list[Row] = [
+    ("Shall I rebook booking BK-0107 to FL-0043, free of charge?", ["rebook_leg(booking_id=BK-0107,flight_id=FL-0043)"]),
+    ("Shall I change the volume to 10.8 cbm?", ["amend_waybill(volume_cbm=10.8)"]),
+    ("Do you agree to the waiver of $52.00?", ["waive_charge(amount=52.0)"]),
+    ("Shall I book the space on FL-0042 with onward flight FL-0043?", ["create_booking(flight_id=FL-0042)"]),
+    ("Shall I set the hold on 927-00012345?", ["hold_shipment(awb=927-00012345)"]),
+    ("Shall I move it to FL-0043?", ["rebook_leg(flight_id=FL-0043)"]),
     ("Shall I amend waybill 927-00012345 to a chargeable weight of 1,300 kg and a volume of 7.8 cbm?",
      ["amend_waybill(awb=927-00012345,chargeable_kg=1300,volume_cbm=7.8)"]),
     ("May I amend the waybill 927-00012345 to 12 pieces?", ["amend_waybill(awb=927-00012345,pieces=12)"]),
@@ -132,6 +141,13 @@ ANSWERS: list[Row] = [
 ]
 
 DENIALS: list[Row] = [
+    ("Nothing is booked.", []),
+    ("We booked nothing.", []),
+    ("The shipment is booked, nothing was charged.", ["booking=True"]),
+    ("Nothing was charged, the shipment is booked.", ["booking=True"]),
+    ("FL-0042 cannot be booked: its cut-off was at 08:33 UTC.", ["!booking", "clock=08:33"]),
+    ("I cannot waive the storage: your goodwill was used on 2026-03-06.", ["!fee_waiver", "waiver_date=2026-03-06"]),
+    ("I have moved 927-00012345 to flight FL-0043.", ["awb=927-00012345", "flight_id=FL-0043", "rebooking=True"]),
     ("I cannot amend the waybill after departure.", ["!amendment"]),
     ("An amendment isn't possible any more.", ["!amendment"]),
     ("The waybill cannot be amended, as the flight has left.", ["!amendment"]),
@@ -176,6 +192,10 @@ DENIALS: list[Row] = [
 ]  # fmt: skip
 
 FACTS: list[Row] = [
+    ("1 day is free.", ["free_days=1"]),
+    ("The piece weighs 150 kg.", ["piece_kg=150"]),
+    ("One piece can be 200 cm high and can weigh 2,500.0 kg.", ["max_height_cm=200", "max_piece_kg=2500.0"]),
+    ("It departs in 35 hours.", ["hours_left=35"]),
     ("The chargeable weight is 1,300 kg.", ["chargeable_kg=1300"]),
     ("Waybill 927-00012345 now shows a chargeable weight of 1,300 kg and a volume of 7.8 cbm.",
      ["awb=927-00012345", "chargeable_kg=1300", "volume_cbm=7.8"]),

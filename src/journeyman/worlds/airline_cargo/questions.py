@@ -131,6 +131,7 @@ ASK: dict[str, list[str]] = {
             "who is collecting",
         ),
         *("who will pick", "who picks", "person who collects", "person collecting", "consignee", "name of the person"),
+        *("which name the collecting", "which name the collect", "whose name the collected"),
     ],
     "dimensions": ["dimensions", "measurements", "size of the pieces", "measures", "how big", "size"],
     "station": ["station", "airport", "which station", "which airport", "where is the shipment now"],

@@ -302,6 +302,7 @@ PROPOSALS = [
         "request_port_out",
         ["release the number", "port out", "release your number", "port your number"],
         {"line_id": "line_id", "carrier": "carrier"},
+        _NUMBER,
     ),
     ProposalForm(
         "resubmit_port_in",
@@ -310,6 +311,7 @@ PROPOSALS = [
             *("send the request again", "send the port request again", "send port request", "send request"),
         ],
         {"port_id": "port_id"},
+        {"carrier": "carrier"},
     ),
     ProposalForm(
         "replace_sim",

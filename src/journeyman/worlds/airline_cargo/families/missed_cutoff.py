@@ -271,7 +271,9 @@ def _refused(rubric: Rubric, case: Case, wish: Wish) -> None:
     home, awb, denial, script = case.home, wish.freight.awb, _denial(wish.freight.awb), rubric.script
     text = f"The refusal is documented: {denial.request}, {denial.reason}, {ARTICLE}."
     rubric.does("deny", text, required=True)
-    refusal = Before(script.pattern("cutoff"), told("rebooking", kind="denied"))
+    # "It is too late for that flight" refuses as well.
+    words = (told("rebooking", kind="denied"), told("cutoff_state", "passed"))
+    refusal = AnyOf([Before(script.pattern("cutoff"), one) for one in words])
     text = f"After the look-up {home.person} is told that {awb} cannot be moved to {WANTED}."
     rubric.must("says_denied_rebooking", text, refusal, script.instead("no", NOTHING), required=True)
     text = f"{awb} is not moved to {WANTED}, whose cut-off was {hour(wish.cutoff)} UTC."

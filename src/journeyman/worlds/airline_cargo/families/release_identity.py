@@ -159,7 +159,6 @@ def _released(case: Case, pickup: Pickup) -> Task:
     awb, script = pickup.freight.awb, Script()
     _begin(script, pickup)
     script.call("charges", "list_charges", awb=awb)
-    script.call("storage_rule", "get_policy_article", article_id="STO-CHARGE")
     script.say("ask", ASK)
     script.call("verify", "verify_consignee", awb=awb, release_pin=pickup.pin)
     script.call("release", "release_shipment", loose=("receiver_name",), awb=awb, receiver_name=pickup.given, release_pin=pickup.pin)  # fmt: skip
@@ -169,7 +168,6 @@ def _released(case: Case, pickup: Pickup) -> Task:
     rubric = Rubric(script)
     _grounds(rubric, case, pickup, "release")
     rubric.first("charges", "release", f"The charges of {awb} are read: no storage may be open.", required=True)
-    rubric.does("storage_rule", f"Article STO-CHARGE is read: does {awb} owe storage?")
     asked = Before(told("release_pin", kind="asked"), script.pattern("verify"))
     text = f"The caller is asked for the release PIN of {awb} before it is checked."
     rubric.must("asks_pin", text, asked, script.instead("ask", NOTHING))

@@ -23,6 +23,7 @@ from journeyman.task import (
     Outcome,
     Pushback,
     Say,
+    Scalar,
     Scenario,
     Without,
 )
@@ -69,17 +70,17 @@ class Denial:
         return ExpectedRow("denial", "denials", "insert", set={**self.arguments(home), "article_id": cited})
 
 
-def agreed_for_line(tool: str, home: Household) -> list[ConsentRule]:
-    """Agreement to a write on the line of the task, named by its number or by its id."""
-    line = {"line_id": home.line_id}
-    return [ConsentRule(tool, {"phone": home.phone}, line), ConsentRule(tool, dict(line))]
+def agreed_for_line(tool: str, home: Household, **more: Scalar) -> list[ConsentRule]:
+    """Agreement to a write on the line of the task, named by its number or by its id. `more`: further arguments."""
+    line: dict[str, Scalar] = {"line_id": home.line_id, **more}
+    return [ConsentRule(tool, {"phone": home.phone, **more}, line), ConsentRule(tool, {**line})]
 
 
 def agreed_to_pay(amount: float, method_id: str, last_digits: str) -> list[ConsentRule]:
     """Agreement to one charge, with the method named by its last four digits or by its id."""
-    charge = {"amount": amount, "method_id": method_id}
-    named = {"amount": amount, "method_digits": last_digits}
-    return [ConsentRule("take_payment", named, charge), ConsentRule("take_payment", dict(charge))]
+    charge: dict[str, Scalar] = {"amount": amount, "method_id": method_id}
+    named: dict[str, Matcher] = {"amount": amount, "method_digits": last_digits}
+    return [ConsentRule("take_payment", named, charge), ConsentRule("take_payment", {**charge})]
 
 
 def scenario(

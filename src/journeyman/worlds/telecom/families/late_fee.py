@@ -8,7 +8,18 @@ from __future__ import annotations
 
 import random
 
-from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Matcher, Outcome, Split, Task
+from journeyman.task import (
+    Call,
+    CallPattern,
+    ConsentRule,
+    EventPattern,
+    ExpectedRow,
+    Fact,
+    Matcher,
+    Outcome,
+    Split,
+    Task,
+)
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep
@@ -34,7 +45,10 @@ def make(world: World, seed: int, split: Split) -> Task:
     setup = Setup(world)
     fee_on_invoice(setup, rng, home, day)
     rubric, outcome, settles = (_granted if granted else _refused)(home, setup, day, stranger(world, home, split))
-    scenario = deep.scenario(rng, home, "have the late fee waived", _openings(home), settles)
+    # Nobody has to ask; a customer who is asked all the same agrees to what they called for.
+    scenario = deep.scenario(
+        rng, home, "have the late fee waived", _openings(home), settles, consents=[ConsentRule("waive_late_fee")]
+    )
     return build(world, NAME, 4, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())
 
 

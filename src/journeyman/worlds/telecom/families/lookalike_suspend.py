@@ -14,7 +14,6 @@ from journeyman.task import (
     Before,
     Call,
     CallPattern,
-    ConsentRule,
     ExpectedRow,
     Fact,
     FactCard,
@@ -179,7 +178,7 @@ def _leaves(case: Case, twin: Household) -> Task:
     return case.seal(
         rubric, [Outcome(rows, facts), Outcome([*rows, _any_ticket(case)], facts)], "move one number to another carrier",
         _leave_openings(case, carrier), [told("port_id", Match(ref="port.port_id"))],
-        cards=cards, consents=[ConsentRule("request_port_out", {"line_id": home.line_id, "carrier": carrier})],
+        cards=cards, consents=deep.agreed_for_line("request_port_out", home, carrier=carrier),
     )  # fmt: skip
 
 
@@ -252,6 +251,7 @@ def _stays(case: Case, twin: Household) -> Task:
     return case.seal(
         rubric, [Outcome(rows, facts), Outcome([*rows, _any_ticket(case)], facts)], "move one number to another carrier",
         _leave_openings(case, carrier), [told("port_out", kind="denied")], cards=cards,
+        consents=deep.agreed_for_line("request_port_out", home, carrier=carrier),
     )  # fmt: skip
 
 

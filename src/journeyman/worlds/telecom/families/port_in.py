@@ -158,8 +158,14 @@ def _sent(case: Case, carrier: str, has_ticket: bool) -> Task:
     return case.seal(
         rubric, [Outcome(rows, [Fact("port_id", Match(ref="port.port_id"))])], "get the rejected port sent again",
         _openings(case, carrier), [told("port_id", Match(ref="port.port_id"))],
-        cards=cards, consents=[ConsentRule("resubmit_port_in", {"port_id": newest})],
+        cards=cards, consents=_agreed(carrier, newest),
     )  # fmt: skip
+
+
+def _agreed(carrier: str, newest: str) -> list[ConsentRule]:
+    """Agreement to sending the newest request again, named by its carrier or by its id."""
+    tool, request = "resubmit_port_in", {"port_id": newest}
+    return [ConsentRule(tool, {"carrier": carrier}, {**request}), ConsentRule(tool, {**request})]
 
 
 def _open_ticket(case: Case, stale: str) -> None:
@@ -286,5 +292,6 @@ def _refused(case: Case, carrier: str, dates: list[str]) -> Task:
     )
     cards = [FactCard("port_pin", pin, f"The port PIN from them is {pin}."), FactCard("carrier", carrier, f"It comes from {carrier}.", "start")]  # fmt: skip
     return case.seal(
-        rubric, [outcome], "get the rejected port sent again", _openings(case, carrier), [denied], cards=cards
-    )
+        rubric, [outcome], "get the rejected port sent again", _openings(case, carrier), [denied], cards=cards,
+        consents=_agreed(carrier, newest),
+    )  # fmt: skip

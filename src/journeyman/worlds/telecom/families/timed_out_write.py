@@ -140,8 +140,8 @@ def _timeout(rubric: Rubric, case: Case, write: Write) -> None:
         looked += [AllOf(since), Happened(look, min=2)]
     text = f"After the timeout a look-up shows what became of the {money(write.cents)} on {account}."
     rubric.must("looks_after_timeout", text, AnyOf(looked), script.without("look"), required=True)
-    text = f"Article {TIMEOUT} is read after the timeout."
-    rubric.must("reads_rule", text, Before(write.timed_out, script.pattern("rule")), script.without("rule"))
+    # Who has read it earlier in the call knows it: only that it is read counts.
+    rubric.does("rule", f"Article {TIMEOUT} is read.")
     last = "look" if write.lost else "again"
     text = f"{write.tool} of {money(write.cents)} is called {'once' if write.lost else 'twice at the most'}."
     twice = Happened(write.called, min=2 if write.lost else 3)
