@@ -79,7 +79,9 @@ def test_ctrl_c_in_a_process_of_its_own_stops_cleanly_and_resumes(tmp_path: Path
     if mode == "reuse":
         pytest.skip("one mode is enough")
     code = (
-        "import sys, kill_resume; from pathlib import Path; from journeyman.pipeline import run_recipe\n"
+        "import signal, sys, kill_resume; from pathlib import Path; from journeyman.pipeline import run_recipe\n"
+        # Started in the background, a shell has its processes ignore the signal.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "result = run_recipe(kill_resume.recipe('replay'), Path(sys.argv[1]), resume=True)\n"
         "print(result.stopped)"
     )
