@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from journeyman.world import World
+from journeyman.world.articles import load_articles
 from journeyman.worlds.airline_cargo import (
     bookings,
     casework,
@@ -26,7 +27,6 @@ from journeyman.worlds.airline_cargo import (
 from journeyman.worlds.airline_cargo.families import FAMILIES
 from journeyman.worlds.airline_cargo.image import build
 from journeyman.worlds.airline_cargo.lexicon import LEXICON
-from journeyman.worlds.airline_cargo.library import load_articles
 
 DESK = (
     "You are the Meridian Air Cargo desk. Read records and policy before you write, charge only with consent, "
@@ -81,7 +81,7 @@ WORLD = World(
         *messaging.TOOLS,
         *policy.TOOLS,
     ],
-    articles=load_articles(),
+    articles=load_articles(Path(__file__).parent / "articles"),
     families=FAMILIES,
     lexicon=LEXICON,
     transfer_tool="transfer_to_human",

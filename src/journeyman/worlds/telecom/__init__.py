@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from journeyman.world import World
+from journeyman.world.articles import load_articles
 from journeyman.worlds.telecom import billing, crm, lines, messaging, network, payments, plans, policy, ticketing
 from journeyman.worlds.telecom.families import FAMILIES
 from journeyman.worlds.telecom.image import build
 from journeyman.worlds.telecom.lexicon import LEXICON
-from journeyman.worlds.telecom.library import load_articles
 
 DESK = (
     "You are the Northline Telecom desk. Read records and policy before you write, charge only with consent, "
@@ -73,7 +73,7 @@ WORLD = World(
         *messaging.TOOLS,
         *policy.TOOLS,
     ],
-    articles=load_articles(),
+    articles=load_articles(Path(__file__).parent / "articles"),
     families=FAMILIES,
     lexicon=LEXICON,
     transfer_tool="transfer_to_human",

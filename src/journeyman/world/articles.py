@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from journeyman.errors import WorldError
-from journeyman.world import Article
-
-FOLDER = Path(__file__).parent / "articles"
+from journeyman.world.knowledge import Article
 
 
-def load_articles() -> list[Article]:
+def load_articles(folder: Path) -> list[Article]:
     """Every article of the folder, by file name. Raises WorldError for a file that is not an article."""
-    return [_read(path) for path in sorted(FOLDER.glob("*.md"))]
+    return [_read(path) for path in sorted(folder.glob("*.md"))]
 
 
 def _read(path: Path) -> Article:
