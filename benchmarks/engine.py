@@ -37,8 +37,8 @@ def prompts(engine: LocalEngine, count: int, length: int, rng: random.Random) ->
 
 
 async def ask_all(engine: LocalEngine, streams: list[list[int]], max_tokens: int) -> None:
-    """One request per stream, all admitted together."""
-    ids = [f"bench/0/0/{index}" for index in range(len(streams))]
+    """One request per stream, all admitted together, eight a group."""
+    ids = [f"bench/0/{index % max(len(streams) // 8, 2)}/{index}" for index in range(len(streams))]
     for episode in ids:
         engine.attach(episode)
 

@@ -29,7 +29,9 @@ MAX_BYTES = 1 << 18
 class Model(Section, frozen=True):
     """Which model acts. `name`: `smollm2-135m-instruct`, `tiny-random`, or a folder in Hugging Face format.
 
-    `dtype` `auto` takes bfloat16 where the processor multiplies it natively, else float32.
+    `dtype` `auto` takes bfloat16 where the processor multiplies it natively, else float32. On a CPU the local engine
+    computes `lanes` batches side by side, each with its share of `run.threads` and of the `slots`; what is sampled
+    depends on their number (by rounding), never on the number of cores.
     """
 
     name: str = "smollm2-135m-instruct"
@@ -39,6 +41,7 @@ class Model(Section, frozen=True):
     lora_rank: Positive = 32
     lora_alpha: Size = 64.0
     slots: Positive = 64
+    lanes: Annotated[int, Meta(ge=1, le=64)] = 2
 
 
 class Limits(Section, frozen=True):

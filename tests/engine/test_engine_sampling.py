@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from typing import Any
 
 import pytest
 import small_engine as small
@@ -123,21 +125,59 @@ def test_a_prompt_cut_to_its_last_token_by_the_budget_decodes_with_the_others() 
 def test_equal_prompts_are_prefilled_once(shared: LocalEngine) -> None:
     shared.reset()
     prompt, fed = small.tokens(50, 4), []
-    plain = shared._batch._feed
+    plain = shared._batches[0]._feed
 
     def spy(plan: list[tuple[object, int, int]]) -> torch.Tensor:
         fed.append(plan[-1][2])
         return plain(plan)  # type: ignore[arg-type]
 
-    shared._batch._feed = spy  # type: ignore[assignment, method-assign]
+    shared._batches[0]._feed = spy  # type: ignore[assignment, method-assign]
     try:
         answers = small.ask(shared, *(small.request(f"g/{i}", prompt, 2, seed=i) for i in range(4)))
         assert fed == [50, 4, 3]
         small.ask(shared, small.request("g/9", [*prompt, 5, 6], 1))
         assert fed[3:] == [2]
     finally:
-        shared._batch._feed = plain  # type: ignore[method-assign]
+        shared._batches[0]._feed = plain  # type: ignore[method-assign]
     assert len({tuple(a.token_ids) for a in answers}) == 4
+
+
+def test_groups_stay_in_their_lane_and_lanes_fill_evenly() -> None:
+    made = small.engine(slots=32)
+    lanes = made._scheduler._lane_of
+    seen: list[dict[str, int]] = []
+    plain = made._scheduler._assign
+
+    def spy(*given: Any) -> None:
+        plain(*given)
+        seen.append(dict(made._scheduler._lane_of))
+
+    made._scheduler._assign = spy  # type: ignore[method-assign]
+    heads = [small.tokens(40, 70 + group) for group in range(3)]
+    try:
+        small.ask(made, *(small.request(f"t/0/{i // 8}/{i % 8}", heads[i // 8], 2, seed=i) for i in range(24)))
+        assert lanes == {}
+        by_group = {group: {lane for e, lane in seen[0].items() if e.startswith(f"t/0/{group}/")} for group in range(3)}
+        assert by_group == {0: {0}, 1: {1}, 2: {0}}
+        assert all(len({first[e] for first in seen if e in first}) == 1 for e in seen[0])
+        seen.clear()
+        small.ask(made, *(small.request(f"u/0/0/{i}", heads[0], 1, seed=i) for i in range(30)))
+        assert Counter(seen[0].values()) == {0: 15, 1: 15}  # a lane holds half of the slots
+    finally:
+        made.close()
+
+
+def test_lanes_draw_the_same_tokens() -> None:
+    requests = [small.request(f"t/0/{i // 4}/{i % 4}", small.tokens(20 + i, i // 4), 6, seed=i) for i in range(16)]
+    answers = []
+    for lanes in (1, 2, 4):
+        made = small.engine(lanes=lanes)
+        answers.append(small.ask(made, *requests))
+        made.close()
+    for others in answers[1:]:
+        for one, other in zip(answers[0], others, strict=True):
+            assert one.token_ids == other.token_ids
+            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
 
 
 def test_stop_and_length(shared: LocalEngine) -> None:
@@ -205,7 +245,7 @@ def test_a_cancelled_request_is_withdrawn(shared: LocalEngine) -> None:
     answer = asyncio.run(scene())
     shared.detach("b")
     assert answer.token_ids == small.ask(shared, small.request("b", small.tokens(5, 2), 4))[0].token_ids
-    assert not any(slot.active for slot in shared._batch.cache.slots)
+    assert not any(slot.active for batch in shared._batches for slot in batch.cache.slots)
 
 
 def test_errors(shared: LocalEngine) -> None:

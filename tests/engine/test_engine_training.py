@@ -95,8 +95,40 @@ def test_sharing_prefixes_changes_no_gradient(shared: LocalEngine, monkeypatch: 
     loss, samples = LossSettings("sft"), small.mixed_samples()
     with_sharing = small.gradient(shared, samples, loss)
     plain = packing.pack
-    monkeypatch.setattr(local, "pack", lambda s, c, b: plain(s, c, b, min_shared=10**9))
+    monkeypatch.setattr(local, "pack", lambda s, c, b, m: plain(s, c, b, m, min_shared=10**9))
     assert small.relative(with_sharing, small.gradient(shared, samples, loss)) < 1e-5
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_lanes_change_no_gradient(shared: LocalEngine, lanes: int) -> None:
+    other = small.engine(lanes=lanes)
+    try:
+        for kind in ("sft", "ppo_clip"):
+            loss, samples = LossSettings(kind, ratio_min=0.9, ratio_max=1.1), small.mixed_samples()
+            assert small.relative(small.gradient(other, samples, loss), small.gradient(shared, samples, loss)) < 1e-5
+        ours, theirs = shared.logprobs(samples), other.logprobs(samples)
+        assert max(abs(a - b) for x, y in zip(ours, theirs, strict=True) for a, b in zip(x, y, strict=True)) < 1e-4
+        metrics = [made.update(samples, LossSettings(kind, learning_rate=0.0)) for made in (shared, other)]
+        for name in set(metrics[0]) - {"seconds"}:
+            assert metrics[0][name] == pytest.approx(metrics[1][name], rel=1e-3), name
+    finally:
+        other.close()
+
+
+def test_packs_are_even_and_dealt_evenly() -> None:
+    samples = [small.sample(index, small.tokens(60 + index, 200 + index), 10) for index in range(24)]
+    rows = sum(max(i for i, flag in enumerate(s.mask) if flag) for s in samples)
+    for budget, lanes in ((10_000, 2), (500, 2), (300, 3)):
+        packs = packing.pack(samples, range(24), budget, lanes)
+        assert len(packs) % lanes == 0
+        assert all(len(part.token_ids) <= budget for part in packs)
+        assert sorted(m for part in packs for m in set(part.members)) == list(range(24))
+        hands = packing.deal(packs, lanes)
+        loads = [sum(len(part.token_ids) for part in hand) for hand in hands]
+        assert sum(loads) == rows
+        assert max(loads) - min(loads) < 100
+    assert len(packing.pack(samples[:1], [0], 10_000, 2)) == 1
+    assert packing.deal([], 2) == [[], []]
 
 
 def test_prefixes_are_computed_once() -> None:

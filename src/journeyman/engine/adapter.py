@@ -80,11 +80,11 @@ class Adapter:
             layers.append(layer)
         return layers
 
-    def trainable(self) -> Sites:
-        """The sites as leaves whose gradients accumulate into `gradients`."""
+    def trainable(self, gradients: Tensor) -> Sites:
+        """The sites as leaves whose gradients accumulate into `gradients` (laid out as `values`)."""
         layers = self.views(self.values)
-        for values, gradients in zip(layers, self.views(self.gradients), strict=True):
-            for site, grad in zip(values, gradients, strict=True):
+        for values, slots in zip(layers, self.views(gradients), strict=True):
+            for site, grad in zip(values, slots, strict=True):
                 for leaf, slot in zip((site.a, *site.b), (grad.a, *grad.b), strict=True):
                     leaf.requires_grad_(True)
                     leaf.grad = slot

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ import torch
 from msgspec import Struct
 
 from journeyman import recipe
-from journeyman.engine.adapter import Adapter, cast, load_peft, save_peft, wrap_with_peft
+from journeyman.engine.adapter import Adapter, Sites, cast, load_peft, save_peft, wrap_with_peft
 from journeyman.engine.base import LossSettings, SampleRequest, SampleResult
 from journeyman.engine.fused import fuse
-from journeyman.engine.packing import check_samples, pack
+from journeyman.engine.lanes import Lanes
+from journeyman.engine.packing import Pack, check_samples, deal, pack
 from journeyman.engine.sampling import Batch
 from journeyman.engine.scheduler import Scheduler
 from journeyman.engine.training import Totals, accumulate, entry_logprobs
@@ -50,7 +52,8 @@ class LocalEngine:
     Attributes:
         weights: the frozen weights.
         peft_model: the Hugging Face model wrapped by PEFT; it shares all storage with the trainer's side.
-        micro_tokens: rows computed at once in training; bounds memory, never changes gradients beyond rounding.
+        micro_tokens: rows computed at once in training, by all lanes together; bounds memory, never changes gradients
+            beyond rounding.
     """
 
     def __init__(self, model: torch.nn.Module, settings: recipe.Model, seed: int) -> None:
@@ -59,14 +62,18 @@ class LocalEngine:
         self.micro_tokens = 8192 // self.weights.dtype.itemsize
         self._adapter = Adapter(self.weights, settings, seed)
         self.peft_model: Any = wrap_with_peft(model, self._adapter, settings)
-        self._leaves = self._adapter.trainable()
+        count = settings.lanes if self.weights.device.type == "cpu" else 1
+        self._lanes = Lanes(count, torch.get_num_threads())
+        spare = [torch.zeros_like(self._adapter.gradients) for _ in range(count - 1)]
+        self._gradients = [self._adapter.gradients, *spare]
+        self._leaves = [self._adapter.trainable(gradients) for gradients in self._gradients]
         self._parameters = torch.nn.Parameter(self._adapter.values)
         self._parameters.grad = self._adapter.gradients
         self._optimizer = torch.optim.AdamW([self._parameters])
         self._base = fingerprint(self.weights)
         self._version = 0
-        self._batch = Batch(self.weights, settings.slots)
-        self._scheduler = Scheduler(self._batch, lambda: self._version)
+        self._batches = [Batch(self.weights, -(-settings.slots // count)) for _ in range(count)]
+        self._scheduler = Scheduler(self._lanes, self._batches, lambda: self._version)
         self._give_to_sampler()
 
     @property
@@ -104,11 +111,13 @@ class LocalEngine:
     def reset(self) -> None:
         """See `Sampler.reset`. Episodes being answered compute their keys again."""
         with self._scheduler.exclusive():
-            self._batch.forget()
+            for batch in self._batches:
+                batch.forget()
 
     def close(self) -> None:
-        """End the worker thread."""
+        """End all threads."""
         self._scheduler.close()
+        self._lanes.close()
 
     def update(self, samples: Sequence[Sample], loss: LossSettings) -> dict[str, float]:
         """See `Trainer.update`. In `ppo_clip` samples whose advantages are all 0 are not computed (their gradient is 0):
@@ -126,11 +135,20 @@ class LocalEngine:
             )
         chosen = range(len(samples))
         live = [i for i in chosen if loss.kind == "sft" or any(samples[i].advantages)]
-        totals = Totals()
-        self._adapter.gradients.zero_()
+
+        def lane(gradients: torch.Tensor, leaves: Sites, parts: list[Pack]) -> Totals:
+            gradients.zero_()
+            totals = Totals()
+            for part in parts:
+                accumulate(self.weights, leaves, part, samples, loss, tokens, totals)
+            return totals
+
         with self._scheduler.exclusive():
-            for part in pack(samples, live, self.micro_tokens):
-                accumulate(self.weights, self._leaves, part, samples, loss, tokens, totals)
+            dealt = self._deal(samples, live)
+            works = [partial(lane, *given) for given in zip(self._gradients, self._leaves, dealt, strict=True)]
+            totals = Totals.of(self._lanes.run(works))
+            for gradients in self._gradients[1:]:
+                self._adapter.gradients.add_(gradients)
             norm = self._step(loss, totals)
         metrics = {
             "loss": totals.loss,
@@ -154,12 +172,17 @@ class LocalEngine:
         """See `Trainer.logprobs`."""
         check_samples(samples)
         found = [[0.0] * len(sample.token_ids) for sample in samples]
-        with self._scheduler.exclusive():
-            sites = cast(self._leaves, self.weights.dtype)
-            for part in pack(samples, range(len(samples)), self.micro_tokens):
+
+        def lane(sites: Sites, parts: list[Pack]) -> None:
+            for part in parts:
                 values = entry_logprobs(self.weights, sites, part, samples).tolist()
                 for member, place, value in zip(part.members, part.places, values, strict=True):
                     found[member][place] = value
+
+        with self._scheduler.exclusive():
+            sites = cast(self._leaves[0], self.weights.dtype)
+            dealt = self._deal(samples, range(len(samples)))
+            self._lanes.run([partial(lane, sites, parts) for parts in dealt])
         return found
 
     def reset_optimizer(self) -> None:
@@ -219,11 +242,19 @@ class LocalEngine:
             self._version = described.version
             self._give_to_sampler()
 
+    def _deal(self, samples: Sequence[Sample], chosen: Sequence[int]) -> list[list[Pack]]:
+        """The micro-batches of each lane."""
+        count = len(self._lanes)
+        return deal(pack(samples, chosen, max(self.micro_tokens // count, 1), count), count)
+
     def _give_to_sampler(self) -> None:
-        self._batch.layers = []  # before the new ones are made: both together would take twice the memory
+        for batch in self._batches:
+            batch.layers = []  # before the new ones are made: both together would take twice the memory
         sites = None if self._adapter.is_zero() else self._adapter.views(self._adapter.values.detach())
-        self._batch.layers = fuse(self.weights, sites)
-        self._batch.forget()
+        layers = fuse(self.weights, sites)
+        for batch in self._batches:
+            batch.layers = layers
+            batch.forget()
 
     def _step(self, loss: LossSettings, totals: Totals) -> float:
         """Clip and apply the gradients. Returns their norm before clipping."""

@@ -17,6 +17,9 @@ from journeyman.errors import EngineError
 MIN_SHARED = 32
 """Shared tokens from which a node of their own pays."""
 
+_Input = tuple[list[int], str, int]
+"""Tokens, episode, index among the samples."""
+
 
 @dataclass(frozen=True)
 class Node:
@@ -58,36 +61,60 @@ def check_samples(samples: Sequence[Sample]) -> None:
             raise EngineError("sample", sample.episode_id, f"temperature is {sample.temperature}: it must be above 0.")
 
 
-def pack(samples: Sequence[Sample], chosen: Sequence[int], budget: int, min_shared: int = MIN_SHARED) -> list[Pack]:
+def pack(
+    samples: Sequence[Sample], chosen: Sequence[int], budget: int, multiple: int = 1, min_shared: int = MIN_SHARED
+) -> list[Pack]:
     """Micro-batches of at most `budget` distinct rows (a longer sample is alone) over samples `chosen` that have a mask.
 
     They are taken in the order of their tokens, so that those that begin alike meet; the result does not depend on the
     order given.
+
+    Args:
+        multiple: as near as can be, the micro-batches are equally large and their number is a multiple of it.
     """
-    inputs: list[tuple[list[int], str, int]] = []
+    inputs: list[_Input] = []
     for index in chosen:
         sample = samples[index]
         end = max((place for place, flag in enumerate(sample.mask) if flag), default=0)
         if end:
             inputs.append((sample.token_ids[:end], sample.episode_id, index))
     inputs.sort()
+    fresh = [_fresh(before, item, min_shared) for before, item in zip([None, *inputs], inputs, strict=False)]
+    count = -(-sum(fresh) // budget)
+    even = sum(fresh) / max(-(-count // multiple) * multiple, 1)
     packs: list[Pack] = []
-    batch: list[tuple[list[int], str, int]] = []
+    batch: list[_Input] = []
     size = 0
-    for item in inputs:
-        shared = common_prefix(batch[-1][0], item[0]) if batch else 0
-        fresh = len(item[0]) - (shared if shared >= min_shared else 0)
-        if batch and size + fresh > budget:
+    for item, added in zip(inputs, fresh, strict=True):
+        # Closed where it is nearer to an even share without the next sample than with it.
+        if batch and (size + added > budget or size + added / 2 > even):
             packs.append(_build(samples, batch, min_shared))
-            batch, size, fresh = [], 0, len(item[0])
+            batch, size, added = [], 0, len(item[0])
         batch.append(item)
-        size += fresh
+        size += added
     if batch:
         packs.append(_build(samples, batch, min_shared))
     return packs
 
 
-def _build(samples: Sequence[Sample], batch: list[tuple[list[int], str, int]], min_shared: int) -> Pack:
+def deal(packs: Sequence[Pack], count: int) -> list[list[Pack]]:
+    """Share `packs` among `count` lanes: the largest first, each to the lane that has the least."""
+    hands: list[list[Pack]] = [[] for _ in range(count)]
+    loads = [0] * count
+    for pack in sorted(packs, key=lambda pack: -len(pack.token_ids)):
+        lane = min(range(count), key=lambda lane: (loads[lane], lane))
+        hands[lane].append(pack)
+        loads[lane] += len(pack.token_ids)
+    return hands
+
+
+def _fresh(before: _Input | None, item: _Input, min_shared: int) -> int:
+    """Rows that `item` adds behind `before`."""
+    shared = common_prefix(before[0], item[0]) if before else 0
+    return len(item[0]) - (shared if shared >= min_shared else 0)
+
+
+def _build(samples: Sequence[Sample], batch: list[_Input], min_shared: int) -> Pack:
     result = Pack()
     row_of: list[list[int]] = [[] for _ in batch]
     _grow(result, [tokens for tokens, _, _ in batch], list(range(len(batch))), 0, (), row_of, min_shared)

@@ -1,10 +1,13 @@
-"""Who asks when: an asyncio front for one worker thread that answers in batches.
+"""Who asks when: an asyncio front for one worker thread that answers in batches, one batch a lane.
 
 The rule that makes batches reproducible: the worker steps only while every attached episode waits for an answer or is
 being answered. An episode that got its answer is thus awaited (it asks again or detaches) before the next step, and all
 that wait are admitted together, in the order of their ids. There are no timers. For the same reason an episode that
 replaces another should be attached before the other is detached, and those that begin together before the first asks.
 An episode that waits for something slow (a person, a remote model) should be detached meanwhile.
+
+All lanes step together. An episode keeps its lane, where its keys lie, and a new one joins its group, whose prompt lies
+there, as long as that leaves the lanes about equally full.
 """
 
 from __future__ import annotations
@@ -12,13 +15,18 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from journeyman.engine.base import SampleRequest, SampleResult
+from journeyman.engine.lanes import Lanes
 from journeyman.engine.sampling import Batch, Row, natural
 from journeyman.errors import EngineError
+
+_UNEVEN = 8
+"""Episodes that a lane may hold more than another for the sake of a common prompt."""
 
 
 @dataclass(eq=False)
@@ -31,14 +39,16 @@ class _Ticket:
 
 
 class Scheduler:
-    """Feeds requests to a `Batch` in one thread. `exclusive` holds that thread still.
+    """Feeds requests to the lanes' batches. `exclusive` holds them still.
 
     Args:
+        batches: one for each lane.
         version: tells the version of the weights that sample now.
     """
 
-    def __init__(self, batch: Batch, version: Callable[[], int]) -> None:
-        self._batch, self._version = batch, version
+    def __init__(self, lanes: Lanes, batches: Sequence[Batch], version: Callable[[], int]) -> None:
+        self._lanes, self._batches, self._version = lanes, batches, version
+        self._lane_of: dict[str, int] = {}
         self._state = threading.Condition()
         self._compute = threading.RLock()
         self._attached: set[str] = set()
@@ -113,8 +123,9 @@ class Scheduler:
                 with self._compute:
                     finished = self._step(tickets, spare)
             except Exception as error:  # whatever broke, those who wait must hear of it
-                self._batch.rows.clear()
-                self._batch.cache.abandon()
+                for batch in self._batches:
+                    batch.rows.clear()
+                    batch.cache.abandon()
                 failure = (
                     error if isinstance(error, EngineError) else EngineError("engine", "", f"a step failed: {error!r}")
                 )
@@ -124,13 +135,45 @@ class Scheduler:
             self._resolve(finished, {id(ticket.row): ticket for ticket in tickets})
 
     def _step(self, tickets: list[_Ticket], spare: set[str]) -> list[Row]:
-        wanted = {id(ticket.row) for ticket in tickets}
-        for row in [row for row in self._batch.rows if id(row) not in wanted]:
-            self._batch.drop(row)
+        self._assign(tickets, spare)
+        shares: list[list[_Ticket]] = [[] for _ in self._batches]
         for ticket in tickets:
-            if ticket.row is None:
-                ticket.row = self._batch.start(ticket.request, self._version(), spare)
-        return self._batch.step()
+            shares[self._lane_of[ticket.request.episode_id]].append(ticket)
+        version = self._version()
+
+        def work(batch: Batch, share: list[_Ticket]) -> list[Row]:
+            wanted = {id(ticket.row) for ticket in share}
+            for row in [row for row in batch.rows if id(row) not in wanted]:
+                batch.drop(row)
+            for ticket in share:
+                if ticket.row is None:
+                    ticket.row = batch.start(ticket.request, version, spare)
+            return batch.step() if batch.rows else []
+
+        works = [partial(work, batch, share) for batch, share in zip(self._batches, shares, strict=True)]
+        return [row for finished in self._lanes.run(works) for row in finished]
+
+    def _assign(self, tickets: list[_Ticket], attached: set[str]) -> None:
+        """Give every new episode a lane; those that are gone give theirs back."""
+        asking = [ticket.request.episode_id for ticket in tickets]
+        live = attached.union(asking)
+        self._lane_of = {episode: lane for episode, lane in self._lane_of.items() if episode in live}
+        loads = [0] * len(self._batches)
+        lanes_of_group: dict[str, set[int]] = {}
+        for episode, lane in self._lane_of.items():
+            loads[lane] += 1
+            lanes_of_group.setdefault(_group(episode), set()).add(lane)
+        for episode in asking:
+            if episode in self._lane_of:
+                continue
+            emptiest = min(range(len(loads)), key=lambda lane: (loads[lane], lane))
+            mates = lanes_of_group.setdefault(_group(episode), set())
+            lane = min(mates, key=lambda lane: (loads[lane], lane), default=emptiest)
+            if loads[lane] >= min(loads[emptiest] + _UNEVEN, len(self._batches[lane].cache.slots)):
+                lane = emptiest
+            self._lane_of[episode] = lane
+            loads[lane] += 1
+            mates.add(lane)
 
     def _resolve(self, finished: list[Row], tickets: dict[int, _Ticket]) -> None:
         now = time.perf_counter()
@@ -149,6 +192,11 @@ class Scheduler:
             for ticket in list(self._tickets.values()):
                 _post(ticket, error)
             self._tickets.clear()
+
+
+def _group(episode_id: str) -> str:
+    """The id without its trial; an id of one part is its own group."""
+    return episode_id.rpartition("/")[0] or episode_id
 
 
 def _post(ticket: _Ticket, outcome: SampleResult | EngineError) -> None:

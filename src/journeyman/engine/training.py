@@ -40,6 +40,19 @@ class Totals:
     entropy: float = 0.0
     kl: float = 0.0
 
+    @staticmethod
+    def of(parts: Sequence[Totals]) -> Totals:
+        """The sums of several, added in order."""
+        return Totals(
+            loss=sum(part.loss for part in parts),
+            entries=sum(part.entries for part in parts),
+            ratio=sum(part.ratio for part in parts),
+            ratio_max=max(part.ratio_max for part in parts),
+            clipped=sum(part.clipped for part in parts),
+            entropy=sum(part.entropy for part in parts),
+            kl=sum(part.kl for part in parts),
+        )
+
 
 @dataclass
 class _Entries:
