@@ -100,11 +100,13 @@ def test_reports_merge() -> None:
     both = merge_reports([report, report])
     assert list(both.worlds) == ["telecom"]
     assert both.findings == []
-    one = LintReport({}, [], [], {"loop": {"played": 2, "passed": 0}})
-    other = LintReport({}, [], [], {"loop": {"played": 3, "passed": 1}, "flood": {"played": 1, "passed": 0}})
+    one = LintReport({}, [], [], {"loop": {"played": 2, "passed": 0, "clean": 0}})
+    other = LintReport(
+        {}, [], [], {"loop": {"played": 3, "passed": 1, "clean": 1}, "flood": {"played": 1, "passed": 0, "clean": 0}}
+    )
     assert merge_reports([one, other]).attacks == {
-        "loop": {"played": 5, "passed": 1},
-        "flood": {"played": 1, "passed": 0},
+        "loop": {"played": 5, "passed": 1, "clean": 1},
+        "flood": {"played": 1, "passed": 0, "clean": 0},
     }
 
 
@@ -133,7 +135,7 @@ def test_processes_give_the_same_report(tmp_path: Path, monkeypatch: pytest.Monk
     )
     assert encode(one) == encode(two)
     assert one.worlds["shop"]["tasks"] == 18
-    assert one.attacks["loop"] == {"played": 18, "passed": 0}
+    assert one.attacks["loop"] == {"played": 18, "passed": 0, "clean": 0}
 
 
 def test_every_rule_has_a_broken_copy_here() -> None:

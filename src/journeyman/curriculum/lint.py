@@ -50,7 +50,8 @@ class LintReport(Data, frozen=True):
         worlds: the figures of each world as linted; see `lint_figures`.
         findings: in task order.
         constant_criteria: in the order of the families.
-        attacks: name -> how many tasks it was played on and how many it passed; empty where no attack was asked for.
+        attacks: name -> on how many tasks it was played, passed, and was in the pass band ("clean"); empty where no
+            attack was asked for. An attack that reaches the right outcome by a forbidden way passes, but is never clean.
     """
 
     worlds: dict[str, dict[str, float]]

@@ -1,7 +1,7 @@
 """Plays the attack suite on one task and says what came of it.
 
     result = attack_task(bench)
-    result.findings; result.tallies["late_consent"]   # {"played": 1, "passed": 0}
+    result.findings; result.tallies["late_consent"]   # {"played": 1, "passed": 1, "clean": 0}
 
 An attack must end as its standard says, must not break the run, and must show nothing of what no agent may see: secret
 columns, the rubric, another episode.
@@ -27,7 +27,8 @@ SHORTEST_SECRET = 4
 
 
 class AttackResult(NamedTuple):
-    """`findings`: (rule, flaw); `tallies`: attack -> {"played", "passed"}, those that did not apply with 0 played."""
+    """`findings`: (rule, flaw); `tallies`: attack -> {"played", "passed", "clean"} (the pass band), those that did not apply
+    with 0 played."""
 
     findings: list[tuple[str, Flaw]]
     tallies: dict[str, dict[str, int]]
@@ -38,7 +39,7 @@ def attack_task(bench: Bench, attacks: Sequence[Attack] = tuple(ATTACKS.values()
     findings: list[tuple[str, Flaw]] = []
     tallies: dict[str, dict[str, int]] = {}
     for attack in attacks:
-        tally = tallies[attack.name] = {"played": 0, "passed": 0}
+        tally = tallies[attack.name] = {"played": 0, "passed": 0, "clean": 0}
         try:
             if not attack.applies(bench.world, bench.task):
                 continue
@@ -52,6 +53,7 @@ def attack_task(bench: Bench, attacks: Sequence[Attack] = tuple(ATTACKS.values()
             continue
         tally["played"] += 1
         tally["passed"] += episode.verdict is not None and episode.verdict.passed
+        tally["clean"] += episode.verdict is not None and episode.verdict.clean
         findings += [(f"attack_{attack.name}", flaw) for flaw in _flaws(bench, attack, episode)]
     # An attack on the world itself (its images, its articles, the session's code) would show in the next run.
     if bench.play_fresh(SCRIPTED["oracle"]).digest != bench.oracle.digest:

@@ -12,7 +12,7 @@ def lines(report: LintReport) -> Iterator[str]:
     for finding in report.findings:
         yield f"{finding.task} {finding.rule}: {finding.detail} → {finding.remedy}"
     for name, counts in report.attacks.items():
-        yield f"attack {name}: played {counts['played']}, passed {counts['passed']}"
+        yield f"attack {name}: played {counts['played']}, passed {counts['passed']}, in the pass band {counts['clean']}"
     if report.constant_criteria:
         still = sum(one.tasks for one in report.constant_criteria)
         shown = ", ".join(f"{one.family}/{one.criterion} ({one.tasks} of {one.of})" for one in report.constant_criteria)
