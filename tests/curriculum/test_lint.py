@@ -114,7 +114,7 @@ def test_figures_are_told_to_a_person() -> None:
     report = lint_world(WORLD, tasks=[switch_task()], attack=True)
     told = list(lines(report))
     assert told[-1] == "0 findings"
-    assert "attack hostile_reads: played 1, passed 1" in told
+    assert "attack hostile_reads: played 1, passed 1, in the pass band 1" in told
     assert any("1 tasks" in line and "level 1" in line for line in told)
 
 

@@ -106,7 +106,8 @@ def test_prefixes_read_by_alike_many_attend_together() -> None:
     assert [[len(group) for group in bucket] for bucket in found] == [[3, 2], [1], [9]]
 
 
-def test_sharing_moves_what_is_common_to_a_prefix(shared: LocalEngine) -> None:
+def test_sharing_moves_what_is_common_to_a_prefix(shared: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("journeyman.engine.cache._WORTH_SHARING", 32)
     cache = KeyValueCache(shared.weights, 4)
     cache.reserve(100)
     first, second, third = cache.slots[:3]

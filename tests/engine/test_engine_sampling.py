@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import small_engine as small
 import torch
 
-from journeyman.engine import sampling
+from journeyman.engine import cache, sampling
 from journeyman.engine.base import SampleRequest, SampleResult
 from journeyman.engine.draw import uniform
 from journeyman.engine.local import LocalEngine
@@ -19,8 +20,16 @@ from journeyman.episode import Sample
 from journeyman.errors import EngineError
 
 
+@pytest.fixture(scope="module", params=[32, 512], autouse=True)
+def prefix(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Everything below holds with common prompts in prefix rows, and with copies of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache, "_WORTH_SHARING", request.param)
+        yield request.param
+
+
 @pytest.fixture(scope="module")
-def shared() -> LocalEngine:
+def shared(prefix: int) -> LocalEngine:
     return small.engine()
 
 

@@ -209,14 +209,17 @@ class CachedAttention:
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> tuple[Tensor, Tensor]:
     """Attention of q (batch, heads, queries, dim), and the log-sum-exp of each query's scores (batch, heads, queries) in float32."""
-    if q.device.type == "cpu":
+    if q.device.type == "cpu" and q.dtype == torch.float32:
         out, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             q, k, v, 0.0, False, attn_mask=mask, scale=scale
         )
         return out, sums
-    scores = (q @ k.transpose(-1, -2)).float().mul_(scale).add_(mask)
-    sums = torch.logsumexp(scores, dim=-1)
-    return torch.exp(scores - sums[..., None]).to(q.dtype) @ v, sums
+    # With few queries plain products of contiguous matrices take half the time of the CPU's fused kernel in bfloat16.
+    scores = torch.add(mask.float(), q @ k.contiguous().transpose(-1, -2), alpha=scale)
+    top = scores.amax(dim=-1, keepdim=True)
+    weights = scores.sub_(top).exp_()
+    totals = weights.sum(dim=-1, keepdim=True)
+    return weights.div_(totals).to(q.dtype) @ v.contiguous(), totals.log_().add_(top)[..., 0]
 
 
 def _runs(single: Sequence[tuple[Slot, int]]) -> list[list[tuple[Slot, int]]]:

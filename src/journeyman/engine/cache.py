@@ -1,7 +1,7 @@
 """The cache of keys and values: a fixed number of slots, each holding one token stream's beginning.
 
-Leading tokens that several slots share are held once, in a prefix row behind the slots' own rows: many queries then read the
-same keys, and reading keys is what decoding waits for.
+Many leading tokens that several slots share are held once, in a prefix row behind the slots' own rows: many queries then
+read the same keys, and reading keys is what decoding waits for.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from torch import Tensor
 
 from journeyman.engine.weights import Weights
 
-_GRANULE = 256
+_GRANULE = 512
 """Positions by which the cache grows."""
 
 
-_WORTH_SHARING = 32
-"""Further tokens in common from which a prefix row of their own pays."""
+_WORTH_SHARING = 512
+"""Further tokens in common from which a prefix row of their own pays: reading them once saves more than splitting the
+attention in two costs. Below that they are copied."""
 
 
 @dataclass(frozen=True, eq=False)
