@@ -10,8 +10,8 @@ from telecom_desk import REFUSED, VALID, WORLD, call, session
 
 from journeyman.world import leaks, schema_rules
 from journeyman.world.database import build_image
+from journeyman.world.secrets import CANARY
 from journeyman.worlds.telecom.image import build
-from journeyman.worlds.telecom.secrets import CANARY
 
 
 def test_the_business_is_as_large_as_promised() -> None:

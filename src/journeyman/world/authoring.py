@@ -27,15 +27,12 @@ from journeyman.task import (
     Unconsented,
     Without,
 )
+from journeyman.world.desk import dollars as dollars
 
 NOTHING = Say("One moment, please.")
+ANY = Match(any=True)
 FREE_TEXT = frozenset({"query", "summary", "body", "details"})
 """Arguments that every clerk words in another way: no criterion asks for the oracle's words."""
-
-
-def dollars(cents: int) -> float:
-    """Cents as the tools speak of money."""
-    return round(cents / 100, 2)
 
 
 def money(cents: int) -> str:
@@ -48,9 +45,19 @@ def one_of(*values: str) -> Match:
     return Match(one_of=list(values))
 
 
+def ref(name: str) -> Match:
+    """A matcher for a generated id: `row.column` of an expected row."""
+    return Match(ref=name)
+
+
 def told(slot: str, value: Matcher = None, kind: EventKind = "stated") -> EventPattern:
     """The agent told the user a value of a slot, or refused it (`denied`), or asked for it (`asked`)."""
     return EventPattern(kind, by="agent", slot=slot, value=value)
+
+
+def agains(pushes: Sequence[str]) -> list[str]:
+    """The labels of the steps of `Script.repeat`."""
+    return [f"again{number}" for number in range(len(pushes))]
 
 
 class Script:
@@ -78,6 +85,16 @@ class Script:
     def say(self, label: str, text: str) -> None:
         """Append a message to the user."""
         self._add(label, Say(text))
+
+    def consult(self, query: str, article: str) -> None:
+        """Append steps `search` and `policy`: search the policy and read the article that rules the matter."""
+        self.call("search", "search_policy", query=query)
+        self.call("policy", "get_policy_article", article_id=article)
+
+    def repeat(self, pushes: Sequence[str], text: str) -> None:
+        """Append steps `again0`, `again1`, …: the refusal is said again, once for each time the user argues."""
+        for label in agains(pushes):
+            self.say(label, text)
 
     def _add(self, label: str, step: Step) -> None:
         if label in self._at:
@@ -196,6 +213,29 @@ class Rubric:
         """A moment that must not come; the witness puts `steps` after step `at`, or in its place."""
         witness = self.script.instead(at, *steps) if instead else self.script.after(at, *steps)
         self.must_not(name, text, Happened(what), witness, required=required)
+
+    def not_tried(
+        self,
+        name: str,
+        text: str,
+        at: str,
+        tool: str,
+        *,
+        by: tuple[str, ...] = (),
+        required: bool = False,
+        **arguments: Any,
+    ) -> None:
+        """The tool is not called with these arguments, successfully or not; only those in `by` count, all if there are none."""
+        counted: dict[str, Matcher] = {key: value for key, value in arguments.items() if not by or key in by}
+        self.never(name, text, CallPattern(tool, counted, status="any"), at, Call(tool, arguments), required=required)
+
+    def not_called(self, name: str, text: str, at: str, tool: str, *, required: bool = False, **arguments: Any) -> None:
+        """The tool is not called at all; the arguments are those of the witness."""
+        self.never(name, text, CallPattern(tool, status="any"), at, Call(tool, arguments), required=required)
+
+    def not_said(self, name: str, text: str, moment: EventPattern, sentence: str, *, required: bool = False) -> None:
+        """The closing message, step `done`, does not say this; `sentence` is how it would."""
+        self.never(name, text, moment, "done", Say(sentence), instead=True, required=required)
 
     def once(self, label: str, text: str) -> None:
         """The step's tool is not called again, successfully or not."""

@@ -53,6 +53,11 @@ class Setup:
         new = {column: value for column, value in new.items() if before[column] != value}
         self._rows[name] = RowChange(table, "update", dict(key), {column: before[column] for column in new}, new)
 
+    def update_all(self, table: str, where: str, params: tuple[Scalar, ...], **values: Scalar) -> None:
+        """Give columns of every row of the image that the SQL condition `where` picks new values; it sees no earlier edit."""
+        for key in self._keys(table, where, params):
+            self.update(table, key, **values)
+
     def insert(self, table: str, key: dict[str, Scalar], **values: Scalar) -> None:
         """Add a row; `values` are its other columns."""
         self._rows[canonical([table, key])] = RowChange(table, "insert", dict(key), new={**key, **values})
@@ -60,3 +65,12 @@ class Setup:
     def delete(self, table: str, key: dict[str, Scalar]) -> None:
         """Remove a row of the image."""
         self._rows[canonical([table, key])] = RowChange(table, "delete", dict(key), old=self.row(table, **key))
+
+    def delete_all(self, table: str, where: str, params: tuple[Scalar, ...]) -> None:
+        """Remove every row of the image that the SQL condition `where` picks; it sees no earlier edit."""
+        for key in self._keys(table, where, params):
+            self.delete(table, key)
+
+    def _keys(self, table: str, where: str, params: tuple[Scalar, ...]) -> list[dict[str, Any]]:
+        columns = ", ".join(self.world.tables[table].key)
+        return self.world.query("base", f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {columns}", params)

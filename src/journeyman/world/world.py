@@ -6,9 +6,7 @@ A world holds no session and no state of an episode; all it keeps beyond its def
 from __future__ import annotations
 
 import hashlib
-import inspect
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -23,6 +21,7 @@ from journeyman.world.family import Family, task_id
 from journeyman.world.knowledge import Article, Library
 from journeyman.world.lexicon import Lexicon
 from journeyman.world.schema import Table, connect, create, quote, read_tables
+from journeyman.world.sources import sources
 from journeyman.world.tools import Tool, ToolSpec
 
 IDLE_COPIES = 64
@@ -129,14 +128,14 @@ class World:
 
     @cached_property
     def version(self) -> str:
-        """A hash of schema, rows of all images, tool schemas, the source of the tools' modules, articles and id rules.
+        """A hash of schema, rows of all images, tool schemas, the source that the tools run, articles and id rules.
 
         Lexicon and families are left out: tasks and events speak for themselves.
         """
         rows = {name: self._rows_digest(name) for name in sorted(self.builders)}
         specs = [tool.spec for tool in self.tools]
         ids = {"formats": self.id_formats, "start": self.id_start}
-        parts = [self.schema, rows, specs, _sources(self.tools), self.articles, self.volatile, self.secret, ids]
+        parts = [self.schema, rows, specs, sources(self.tools), self.articles, self.volatile, self.secret, ids]
         return digest([*parts, self.volatile_tables, self.transfer_tool])[:16]
 
     def _rows_digest(self, image: str) -> str:
@@ -219,20 +218,6 @@ class World:
         if task.image not in self.builders:
             raise WorldError(f"family {family.name}", "image", f"unknown image {task.image!r}.")
         return task.sealed()
-
-
-def _sources(tools: Sequence[Tool]) -> list[str]:
-    """The source of every module that defines a tool: helpers of a tool lie beside it and change it as much."""
-    texts: dict[str, str] = {}
-    for tool in tools:
-        name = tool.function.__module__
-        if name not in texts:
-            module = sys.modules.get(name)
-            try:
-                texts[name] = inspect.getsource(module if module is not None else tool.function)
-            except (OSError, TypeError):
-                texts[name] = tool.function.__code__.co_code.hex()
-    return [texts[name] for name in sorted(texts)]
 
 
 def _check_distinct(family: Family, tasks: Sequence[Task]) -> None:

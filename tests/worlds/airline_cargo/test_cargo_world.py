@@ -7,7 +7,7 @@ from cargo_desk import REFUSED, VALID, WORLD, call, session
 
 from journeyman.world.database import build_image
 from journeyman.world.rules import leaks, schema_rules
-from journeyman.worlds.airline_cargo.secrets import CANARY
+from journeyman.world.secrets import CANARY
 from journeyman.worlds.airline_cargo.weights import chargeable_grams
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
-from journeyman.worlds.airline_cargo.records import Row, cubic, kilos
+from journeyman.worlds.airline_cargo.records import cubic, kilos
 
 Product = Literal["general", "express", "perishable", "pharma", "live_animals"]
 
 
-def _shown_leg(row: Row) -> dict[str, Any]:
+def _shown_leg(row: desk.Row) -> dict[str, Any]:
     return {
         "leg_no": row["leg_no"],
         "status": row["leg_status"],
@@ -123,11 +123,9 @@ async def create_booking(
     flights = [records.bookable_flight(ctx, one, grams, litres) for one in chosen]
     if len(flights) == 2:
         _connected(ctx, flights[0], flights[1])
-    booking_id = ctx.next_id("bookings")
-    ctx.run(
-        "INSERT INTO bookings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'confirmed', 'standard', ?, 0, NULL, ?)",
-        (booking_id, client_id, product, commodity, flights[0]["origin"], flights[-1]["destination"], pieces, grams,
-         litres, contract_id, ctx.now),
+    booking_id = desk.add(
+        ctx, "bookings", client_id, product, commodity, flights[0]["origin"], flights[-1]["destination"], pieces, grams,
+        litres, "confirmed", "standard", contract_id, 0, None, ctx.now,
     )  # fmt: skip
     for number, flight in enumerate(flights, 1):
         ctx.run("INSERT INTO booking_legs VALUES (?, ?, ?, 'booked')", (booking_id, number, flight["flight_id"]))
@@ -135,7 +133,7 @@ async def create_booking(
     return {"ok": True, "booking_id": booking_id, "status": "confirmed"}
 
 
-def _connected(ctx: ToolContext, first: Row, second: Row) -> None:
+def _connected(ctx: ToolContext, first: desk.Row, second: desk.Row) -> None:
     if first["destination"] != second["origin"] or first["origin"] == second["destination"]:
         ctx.error("invalid_state", f"flight {second['flight_id']} does not go on from {first['destination']}")
     if records.later(first["arrives_at"], first["delay_minutes"]) > records.leaves_at(second):
@@ -238,8 +236,7 @@ async def apply_discount(
         approval_id: a manager's approval of kind discount for this client.
     """
     row = records.live_booking(ctx, booking_id)
-    if not 1 <= percent <= records.DISCOUNT_MOST_PERCENT:
-        ctx.error("invalid_argument", f"argument `percent`: 1 to {records.DISCOUNT_MOST_PERCENT}")
+    desk.between(ctx, "percent", percent, 1, records.DISCOUNT_MOST_PERCENT)
     if row["contract_id"] is not None:
         ctx.error("not_eligible", f"booking {booking_id} runs on contract {row['contract_id']}: no further discount")
     if percent > records.DISCOUNT_LIMIT_PERCENT or approval_id is not None:
@@ -267,9 +264,7 @@ async def reserve_container(ctx: ToolContext, booking_id: str, container_id: str
         container_id: such as RKN-1001, from list_containers.
     """
     row = records.live_booking(ctx, booking_id)
-    box = ctx.one("SELECT * FROM containers WHERE container_id = ?", (container_id,))
-    if box is None:
-        ctx.error("not_found", f"no container {container_id!r}; see list_containers")
+    box = records.container(ctx, container_id)
     if box["status"] != "available" or box["station"] != row["origin"]:
         ctx.error("invalid_state", f"container {container_id} is {box['status']} at {box['station']}")
     if row["container_id"] is not None:

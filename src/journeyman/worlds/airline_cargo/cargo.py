@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from journeyman.world.drafts import Draft
 from journeyman.worlds.airline_cargo import catalogue as data
-
-if TYPE_CHECKING:
-    from journeyman.worlds.airline_cargo.image import Draft
 
 Row = dict[str, Any]
 ROOMS = {"cold": "cold_room", "controlled": "controlled_room", "frozen": "freezer"}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
-from journeyman.worlds.airline_cargo.records import dollars
 
 Kind = Literal[
     "amendment", "booking", "claim", "complaint", "billing", "release", "tracing", "dangerous_goods", "other"
@@ -109,12 +108,8 @@ async def create_case(
     records.client(ctx, client_id)
     if awb is not None and records.waybill(ctx, awb)["client_id"] != client_id:
         ctx.error("invalid_state", f"waybill {awb} is not of client {client_id}")
-    case_id = ctx.next_id("cases")
-    ctx.run(
-        "INSERT INTO cases VALUES (?, ?, ?, ?, ?, 'open', NULL, ?, ?, NULL)",
-        (case_id, client_id, awb, kind, priority, summary, ctx.now),
-    )
-    return {"ok": True, "case_id": case_id}
+    values = (client_id, awb, kind, priority, "open", None, summary, ctx.now, None)
+    return {"ok": True, "case_id": desk.add(ctx, "cases", *values)}
 
 
 @tool("write")
@@ -130,9 +125,7 @@ async def add_case_note(
     """
     if records.case(ctx, case_id)["status"] == "closed":
         ctx.error("invalid_state", f"case {case_id} is closed")
-    note_id = ctx.next_id("case_notes")
-    ctx.run("INSERT INTO case_notes VALUES (?, ?, ?, ?, ?)", (note_id, case_id, visibility, note, ctx.now))
-    return {"ok": True, "note_id": note_id}
+    return {"ok": True, "note_id": desk.add(ctx, "case_notes", case_id, visibility, note, ctx.now)}
 
 
 @tool("write")
@@ -177,17 +170,9 @@ async def document_denial(
     records.client(ctx, client_id)
     if awb is not None:
         records.waybill(ctx, awb)
-    article = ctx.article(article_id)
-    if article is None:
-        ctx.error("not_found", f"no policy article {article_id!r}; see search_policy")
-    if article["status"] != "current":
-        ctx.error("invalid_state", f"article {article_id} is {article['status']}: cite the current one")
-    denial_id = ctx.next_id("denials")
-    ctx.run(
-        "INSERT INTO denials VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (denial_id, client_id, awb, request, reason, article_id, details, ctx.now),
-    )
-    return {"ok": True, "denial_id": denial_id}
+    desk.current_article(ctx, article_id)
+    values = (client_id, awb, request, reason, article_id, details, ctx.now)
+    return {"ok": True, "denial_id": desk.add(ctx, "denials", *values)}
 
 
 @tool("write")
@@ -206,8 +191,7 @@ async def request_approval(
     """
     records.active_client(ctx, client_id)
     cents = records.cents_of(ctx, amount)
-    approval_id = ctx.next_id("approvals")
-    ctx.run("INSERT INTO approvals VALUES (?, ?, ?, ?, 'pending', ?)", (approval_id, client_id, kind, cents, ctx.now))
+    approval_id = desk.add(ctx, "approvals", client_id, kind, cents, "pending", ctx.now)
     return {"ok": True, "approval_id": approval_id, "status": "pending"}
 
 
@@ -224,15 +208,7 @@ async def list_approvals(ctx: ToolContext, client_id: str) -> list[dict[str, Any
         "ORDER BY requested_at DESC, approval_id DESC LIMIT 10",
         (client_id,),
     )
-    return [
-        {
-            "approval_id": r["approval_id"],
-            "kind": r["kind"],
-            "amount": dollars(r["amount_cents"]),
-            "status": r["status"],
-        }
-        for r in rows
-    ]
+    return [desk.in_dollars(row) for row in rows]
 
 
 TOOLS: list[Tool] = [

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
-from journeyman.worlds.airline_cargo.records import Row, dollars, kilos
+from journeyman.worlds.airline_cargo.records import kilos
 
 
 @tool("read")
@@ -34,8 +34,8 @@ async def get_claim(ctx: ToolContext, claim_id: str) -> dict[str, Any]:
     return {
         **{key: row[key] for key in ("claim_id", "awb", "client_id", "kind", "status", "reject_reason", "notice_on")},
         "weight_kg": kilos(row["weight_grams"]),
-        "claimed": dollars(row["claimed_cents"]),
-        "settled": dollars(row["settled_cents"]),
+        "claimed": desk.dollars(row["claimed_cents"]),
+        "settled": desk.dollars(row["settled_cents"]),
     }
 
 
@@ -61,12 +61,8 @@ async def open_claim(
     grams, cents = records.grams_of(ctx, weight_kg), records.cents_of(ctx, amount)
     if grams > row["weight_grams"]:
         ctx.error("invalid_argument", f"argument `weight_kg`: the shipment weighs {kilos(row['weight_grams'])} kg")
-    claim_id = ctx.next_id("claims")
-    ctx.run(
-        "INSERT INTO claims VALUES (?, ?, ?, ?, ?, 0, ?, 'open', NULL, NULL)",
-        (claim_id, awb, kind, grams, cents, ctx.today),
-    )
-    return {"ok": True, "claim_id": claim_id}
+    values = (awb, kind, grams, cents, 0, ctx.today, "open", None, None)
+    return {"ok": True, "claim_id": desk.add(ctx, "claims", *values)}
 
 
 @tool("write")
@@ -83,14 +79,14 @@ async def settle_claim(
     row = _open(ctx, claim_id)
     cents = records.cents_of(ctx, amount)
     if cents > row["claimed_cents"]:
-        ctx.error("invalid_argument", f"argument `amount`: ${dollars(row['claimed_cents']):.2f} is claimed")
+        ctx.error("invalid_argument", f"argument `amount`: ${desk.dollars(row['claimed_cents']):.2f} is claimed")
     if cents > records.CLAIM_LIMIT_CENTS or approval_id is not None:
         records.use_approval(ctx, approval_id, row["client_id"], "claim", cents)
     ctx.run(
         "UPDATE claims SET status = 'settled', settled_cents = ?, approval_id = ? WHERE claim_id = ?",
         (cents, approval_id, claim_id),
     )
-    return {"ok": True, "status": "settled", "amount": dollars(cents)}
+    return {"ok": True, "status": "settled", "amount": desk.dollars(cents)}
 
 
 @tool("write")
@@ -108,7 +104,7 @@ async def reject_claim(
     return {"ok": True, "status": "rejected"}
 
 
-def _open(ctx: ToolContext, claim_id: str) -> Row:
+def _open(ctx: ToolContext, claim_id: str) -> desk.Row:
     row = records.claim(ctx, claim_id)
     if row["status"] != "open":
         ctx.error("invalid_state", f"claim {claim_id} is {row['status']}")

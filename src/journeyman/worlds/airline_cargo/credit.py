@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
-from journeyman.worlds.airline_cargo.records import dollars
 
 
 @tool("read")
@@ -51,9 +50,9 @@ async def get_credit_account(ctx: ToolContext, client_id: str) -> dict[str, Any]
         "account_id": row["account_id"],
         "status": row["status"],
         "hold_reason": row["hold_reason"],
-        "limit": dollars(row["limit_cents"]),
-        "balance": dollars(row["balance_cents"]),
-        "past_due": dollars(_past_due_cents(ctx, row["account_id"])),
+        "limit": desk.dollars(row["limit_cents"]),
+        "balance": desk.dollars(row["balance_cents"]),
+        "past_due": desk.dollars(_past_due_cents(ctx, row["account_id"])),
         "terms_days": row["terms_days"],
     }
 
@@ -73,8 +72,8 @@ async def check_credit(ctx: ToolContext, client_id: str, amount: float) -> dict[
         return {"result": "no_account", "headroom": 0.0}
     headroom = row["limit_cents"] - row["balance_cents"]
     if row["status"] != "active":
-        return {"result": row["status"], "headroom": dollars(headroom)}
-    return {"result": "ok" if cents <= headroom else "over_limit", "headroom": dollars(headroom)}
+        return {"result": row["status"], "headroom": desk.dollars(headroom)}
+    return {"result": "ok" if cents <= headroom else "over_limit", "headroom": desk.dollars(headroom)}
 
 
 @tool("read")
@@ -91,10 +90,7 @@ async def list_open_invoices(ctx: ToolContext, client_id: str) -> list[dict[str,
         "ORDER BY i.due_on, i.invoice_id",
         (client_id,),
     )
-    return [
-        {"invoice_id": r["invoice_id"], "due": dollars(r["due_cents"]), "due_on": r["due_on"], "status": r["status"]}
-        for r in rows
-    ]
+    return [desk.in_dollars(row) for row in rows]
 
 
 @tool("write")
@@ -113,9 +109,7 @@ async def set_account_hold(
         reason: why, when the hold is set.
         approval_id: a manager's approval of kind credit_release, when the hold is lifted in spite of past-due invoices.
     """
-    row = ctx.one("SELECT * FROM credit_accounts WHERE account_id = ?", (account_id,))
-    if row is None:
-        ctx.error("not_found", f"no credit account {account_id!r}; account ids look like CA-2001")
+    row = records.account(ctx, account_id)
     if row["status"] == "closed":
         ctx.error("inactive", f"account {account_id} is closed")
     if (row["status"] == "held") == (state == "on"):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal, TypedDict
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
 from journeyman.worlds.airline_cargo.secrets import hashed
 
@@ -28,14 +27,7 @@ async def find_client(ctx: ToolContext, name: str, city: str | None = None) -> d
         name: part of the name, at least 3 letters, any case.
         city: only clients of this city.
     """
-    if len(name.strip()) < 3:
-        ctx.error("invalid_argument", "argument `name`: at least 3 letters")
-    rows = ctx.all(
-        "SELECT client_id, name, kind, city, status FROM clients "
-        "WHERE instr(lower(name), lower(?)) > 0 AND (? IS NULL OR lower(city) = lower(?)) ORDER BY client_id",
-        (name.strip(), city, city),
-    )
-    return {"total": len(rows), "matches": rows[:6]}
+    return desk.find_by_name(ctx, "clients", "client_id", name, city, letters=3, most=6)
 
 
 @tool("read")
@@ -88,9 +80,7 @@ async def verify_client(ctx: ToolContext, client_id: str, pin: str) -> dict[str,
         pin: the four digits that were given.
     """
     row = records.client(ctx, client_id)
-    if not re.fullmatch(r"\d{4}", pin, re.ASCII):
-        ctx.error("invalid_argument", "argument `pin`: four digits")
-    return {"verified": row["desk_pin_hash"] == hashed(client_id, pin)}
+    return {"verified": row["desk_pin_hash"] == hashed(client_id, desk.digits(ctx, "pin", pin, 4))}
 
 
 @tool("write")
@@ -103,14 +93,8 @@ async def update_client_contact(ctx: ToolContext, client_id: str, changes: Conta
     """
     row = records.active_client(ctx, client_id)
     for field, value in changes.items():
-        if not str(value).strip():
-            ctx.error("invalid_argument", f"argument `changes.{field}`: must not be empty")
-    fresh = {field: value for field, value in changes.items() if row[field] != value}
-    if not fresh:
-        ctx.error("invalid_state", "nothing to change: give at least one new value")
-    assignments = ", ".join(f"{field} = ?" for field in fresh)
-    ctx.run(f"UPDATE clients SET {assignments} WHERE client_id = ?", (*fresh.values(), client_id))
-    return {"ok": True, "changed": sorted(fresh)}
+        desk.filled(ctx, f"changes.{field}", str(value))
+    return {"ok": True, "changed": sorted(desk.overwrite(ctx, "clients", "client_id", row, changes))}
 
 
 @tool("write")
@@ -125,10 +109,7 @@ async def log_interaction(
         summary: one sentence.
     """
     records.client(ctx, client_id)
-    ctx.run(
-        "INSERT INTO interactions VALUES (?, ?, ?, ?, ?)",
-        (ctx.next_id("interactions"), client_id, channel, summary, ctx.now),
-    )
+    desk.add(ctx, "interactions", client_id, channel, summary, ctx.now)
     return {"ok": True}
 
 

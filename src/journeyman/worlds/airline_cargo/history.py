@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from journeyman.world.drafts import Draft
 from journeyman.worlds.airline_cargo import catalogue as data
-
-if TYPE_CHECKING:
-    from journeyman.worlds.airline_cargo.image import Draft
 
 Row = dict[str, Any]
 _SUMMARIES: dict[str, tuple[str, ...]] = {

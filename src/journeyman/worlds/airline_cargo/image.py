@@ -5,13 +5,9 @@ Nothing here reads a clock. Ids count up from a start of their own in each table
 
 from __future__ import annotations
 
-import random
-from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any
-
 import apsw
 
+from journeyman.world.drafts import Draft
 from journeyman.worlds.airline_cargo import catalogue as data
 from journeyman.worlds.airline_cargo.history import add_history
 from journeyman.worlds.airline_cargo.secrets import desk_pin_of, hashed, token_of
@@ -43,52 +39,16 @@ DUPLICATED = 8
 """Firms of each kind that have look-alikes."""
 
 
-class Draft:
-    """Rows under construction, by table, in order of insertion; ids and random choices come from here."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)
-        self.rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        self._counts: dict[str, int] = defaultdict(int)
-
-    def id(self, table: str, prefix: str = "") -> str:
-        """The next id of a table: PREFIX-NNNN."""
-        stem, start = ID_STARTS.get(table, (prefix, 1001))
-        self._counts[table] += 1
-        return f"{stem}-{start + self._counts[table] - 1}"
-
-    def add(self, table: str, **values: Any) -> dict[str, Any]:
-        """Append a row and return it; it may still be changed."""
-        self.rows[table].append(values)
-        return values
-
-    def chance(self, share: float) -> bool:
-        """True with probability `share`."""
-        return self.rng.random() < share
-
-
 def build(db: apsw.Connection) -> None:
     """Fill an empty database that has the schema."""
-    draft = Draft(SEED)
+    draft = Draft(SEED, ID_STARTS)
     _catalogue(draft)
     add_flights(draft)
     for name, kind, place, status in _firms(draft):
         _client(draft, name, kind, place, status)
     add_shipments(draft)
     add_history(draft)
-    tables = [row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")]
-    for table in tables:
-        rows = draft.rows.get(table, [])
-        if rows:
-            columns = list(rows[0])
-            marks = ", ".join(f":{column}" for column in columns)
-            db.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
-
-
-def _rows(draft: Draft, table: str, columns: Iterable[str], values: Iterable[Iterable[Any]]) -> None:
-    names = tuple(columns)
-    for row in values:
-        draft.add(table, **dict(zip(names, row, strict=True)))
+    draft.write(db)
 
 
 def _catalogue(draft: Draft) -> None:
@@ -97,12 +57,12 @@ def _catalogue(draft: Draft) -> None:
         values = dict(zip(data.STATION_COLUMNS, station, strict=True))
         draft.add("stations", **values, door_code=token_of("door", code))
     limits = ("max_piece_grams", "max_height_cm", "max_length_cm")
-    _rows(draft, "aircraft_types", ("aircraft", "kind", *limits, "live_animals", "pharma"), data.AIRCRAFT)
-    _rows(draft, "commodities", ("commodity", "name", "product", "sensitive"), data.COMMODITIES)
+    draft.add_all("aircraft_types", ("aircraft", "kind", *limits, "live_animals", "pharma"), data.AIRCRAFT)
+    draft.add_all("commodities", ("commodity", "name", "product", "sensitive"), data.COMMODITIES)
     dg = ("un_number", "packing_group", "name", "hazard_class", "unit", "passenger_milli", "cargo_milli")
-    _rows(draft, "dg_entries", dg, data.DANGEROUS_GOODS)
-    _rows(draft, "surcharges", ("surcharge", "valid_from", "valid_to", "basis", "cents"), data.SURCHARGES)
-    _rows(draft, "liability_rates", ("valid_from", "valid_to", "cents_per_unit"), data.LIABILITY_RATES)
+    draft.add_all("dg_entries", dg, data.DANGEROUS_GOODS)
+    draft.add_all("surcharges", ("surcharge", "valid_from", "valid_to", "basis", "cents"), data.SURCHARGES)
+    draft.add_all("liability_rates", ("valid_from", "valid_to", "cents_per_unit"), data.LIABILITY_RATES)
     columns = ("station", "direction", "commodity", "announced_on", "starts_on", "ends_on", "exempt", "cause", "status")
     for embargo in data.EMBARGOES:
         named = dict(zip(columns, embargo, strict=True))

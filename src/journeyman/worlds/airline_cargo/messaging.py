@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
 
 Template = Literal["confirmation", "notice", "quote", "reminder"]
@@ -38,11 +38,8 @@ async def send_email(ctx: ToolContext, client_id: str, template: Template, body:
 
 def _send(ctx: ToolContext, client_id: str, channel: str, template: str, body: str) -> dict[str, Any]:
     records.client(ctx, client_id)
-    if not body.strip():
-        ctx.error("invalid_argument", "argument `body`: must not be empty")
-    message_id = ctx.next_id("messages")
-    ctx.run("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)", (message_id, client_id, channel, template, body, ctx.now))
-    return {"ok": True, "message_id": message_id}
+    desk.filled(ctx, "body", body)
+    return {"ok": True, "message_id": desk.add(ctx, "messages", client_id, channel, template, body, ctx.now)}
 
 
 @tool("write")
@@ -58,9 +55,7 @@ async def send_edi(
     """
     records.waybill(ctx, awb)
     code = records.station(ctx, station)["station"]
-    edi_id = ctx.next_id("edi_messages")
-    ctx.run("INSERT INTO edi_messages VALUES (?, ?, ?, ?, ?)", (edi_id, awb, kind, code, ctx.now))
-    return {"ok": True, "edi_id": edi_id}
+    return {"ok": True, "edi_id": desk.add(ctx, "edi_messages", awb, kind, code, ctx.now)}
 
 
 TOOLS: list[Tool] = [send_chat_message, send_email, send_edi]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
-from journeyman.worlds.airline_cargo.records import Row, cubic, dollars, kilos
+from journeyman.worlds.airline_cargo.records import cubic, kilos
 
 Product = Literal["general", "express", "perishable", "pharma", "live_animals"]
 _PRODUCTS = ("general", "express", "perishable", "pharma", "live_animals")
@@ -30,8 +30,8 @@ async def get_station_profile(ctx: ToolContext, station: str) -> dict[str, Any]:
         **{key: row[key] for key in kept},
         "max_piece_kg": kilos(row["max_piece_grams"]),
         **{key: row[key] for key in rules},
-        "storage_per_kg_day": dollars(row["storage_cents_per_kg"]),
-        "storage_minimum": dollars(row["storage_minimum_cents"]),
+        "storage_per_kg_day": desk.dollars(row["storage_cents_per_kg"]),
+        "storage_minimum": desk.dollars(row["storage_minimum_cents"]),
         **{key: row[key] for key in ("weekend_closed", "amend_until", "advance_filing")},
     }
 
@@ -81,7 +81,7 @@ def _aircraft(ctx: ToolContext, origin: str, destination: str) -> list[str]:
     return [row["aircraft"] for row in rows]
 
 
-def _shown(row: Row) -> dict[str, Any]:
+def _shown(row: desk.Row) -> dict[str, Any]:
     return {
         "flight_id": row["flight_id"],
         "number": row["number"],
@@ -185,10 +185,7 @@ async def get_embargo(ctx: ToolContext, embargo_id: str) -> dict[str, Any]:
     Args:
         embargo_id: such as EM-101.
     """
-    row = ctx.one("SELECT * FROM embargoes WHERE embargo_id = ?", (embargo_id,))
-    if row is None:
-        ctx.error("not_found", f"no embargo {embargo_id!r}; see list_embargoes")
-    return row
+    return records.embargo(ctx, embargo_id)
 
 
 @tool("read")

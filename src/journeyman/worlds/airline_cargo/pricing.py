@@ -5,9 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
-from journeyman.worlds.airline_cargo.records import Row, dollars
 
 Product = Literal["general", "express", "perishable", "pharma", "live_animals"]
 Charge = Literal["amendment", "dg_fee", "storage", "cancellation", "no_show", "handling", "valuation"]
@@ -28,8 +27,8 @@ async def get_tariff(ctx: ToolContext, origin: str, destination: str, product: P
         "origin": row["origin"],
         "destination": row["destination"],
         "product": product,
-        "per_kg": dollars(row["cents_per_kg"]),
-        "minimum": dollars(row["minimum_cents"]),
+        "per_kg": desk.dollars(row["cents_per_kg"]),
+        "minimum": desk.dollars(row["minimum_cents"]),
     }
 
 
@@ -61,7 +60,7 @@ async def quote_freight(
         (ctx.today, ctx.today),
     )
     fuel_cents = _round(Decimal(grams) * fuel["cents"] / 1000) if fuel else 0
-    return {"freight": dollars(freight), "fuel": dollars(fuel_cents), "discount_percent": off}
+    return {"freight": desk.dollars(freight), "fuel": desk.dollars(fuel_cents), "discount_percent": off}
 
 
 def _round(cents: Decimal) -> int:
@@ -73,7 +72,8 @@ async def list_surcharges(ctx: ToolContext) -> list[dict[str, Any]]:
     """List all surcharges, past ones too, in dollars per unit of their basis, with their days."""
     rows = ctx.all("SELECT * FROM surcharges ORDER BY surcharge, valid_from")
     return [
-        {key: row[key] for key in ("surcharge", "basis", "valid_from", "valid_to")} | {"rate": dollars(row["cents"])}
+        {key: row[key] for key in ("surcharge", "basis", "valid_from", "valid_to")}
+        | {"rate": desk.dollars(row["cents"])}
         for row in rows
     ]
 
@@ -86,18 +86,12 @@ async def list_charges(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
         awb: such as 927-40010154.
     """
     records.waybill(ctx, awb)
-    rows = ctx.all("SELECT * FROM charges WHERE awb = ? ORDER BY charge_id", (awb,))
-    return [
-        {
-            "charge_id": row["charge_id"],
-            "kind": row["kind"],
-            "amount": dollars(row["amount_cents"]),
-            "waived": dollars(row["waived_cents"]),
-            "status": row["status"],
-            "charged_on": row["charged_on"],
-        }
-        for row in rows
-    ]
+    rows = ctx.all(
+        "SELECT charge_id, kind, amount_cents, waived_cents, status, charged_on FROM charges WHERE awb = ? "
+        "ORDER BY charge_id",
+        (awb,),
+    )
+    return [desk.in_dollars(row) for row in rows]
 
 
 @tool("write")
@@ -113,9 +107,7 @@ async def add_charge(ctx: ToolContext, awb: str, kind: Charge, amount: float) ->
     if row["status"] == "draft":
         ctx.error("invalid_state", f"waybill {awb} is a draft")
     cents = records.cents_of(ctx, amount)
-    charge_id = ctx.next_id("charges")
-    ctx.run("INSERT INTO charges VALUES (?, ?, ?, ?, 0, 'open', NULL, ?)", (charge_id, awb, kind, cents, ctx.today))
-    return {"ok": True, "charge_id": charge_id}
+    return {"ok": True, "charge_id": desk.add(ctx, "charges", awb, kind, cents, 0, "open", None, ctx.today)}
 
 
 @tool("write")
@@ -135,7 +127,7 @@ async def waive_charge(
         ctx.error("invalid_state", f"charge {charge_id} is {row['status']}")
     left = row["amount_cents"] - row["waived_cents"]
     if cents > left:
-        ctx.error("invalid_argument", f"argument `amount`: ${dollars(left):.2f} of {charge_id} is left")
+        ctx.error("invalid_argument", f"argument `amount`: ${desk.dollars(left):.2f} of {charge_id} is left")
     if row["waived_cents"] + cents > records.WAIVER_LIMIT_CENTS or approval_id is not None:
         records.use_approval(ctx, approval_id, row["client_id"], "fee_waiver", row["waived_cents"] + cents)
     status = "waived" if cents == left else "open"
@@ -143,7 +135,7 @@ async def waive_charge(
         "UPDATE charges SET waived_cents = waived_cents + ?, status = ?, approval_id = ? WHERE charge_id = ?",
         (cents, status, approval_id, charge_id),
     )
-    return {"ok": True, "status": status, "left": dollars(left - cents)}
+    return {"ok": True, "status": status, "left": desk.dollars(left - cents)}
 
 
 @tool("read")
@@ -173,12 +165,12 @@ async def quote_storage(ctx: ToolContext, awb: str, until: str) -> dict[str, Any
         "free_days": free,
         "charged_days": charged,
         "chargeable_kg": records.kilos(row["chargeable_grams"]),
-        "per_kg_day": dollars(station["storage_cents_per_kg"]),
-        "amount": dollars(cents),
+        "per_kg_day": desk.dollars(station["storage_cents_per_kg"]),
+        "amount": desk.dollars(cents),
     }
 
 
-def _free_days(ctx: ToolContext, waybill: Row, station: Row) -> int:
+def _free_days(ctx: ToolContext, waybill: desk.Row, station: desk.Row) -> int:
     dangerous = ctx.one("SELECT 1 AS has FROM waybill_handling WHERE awb = ? AND code = 'DGR'", (waybill["awb"],))
     if dangerous is not None and waybill["product"] != "live_animals":
         return 1
@@ -197,7 +189,7 @@ async def get_liability_rate(ctx: ToolContext, date: str) -> dict[str, Any]:
     if row is None:
         ctx.error("not_found", f"no liability rate for {date}")
     return {
-        "dollars_per_unit": dollars(row["cents_per_unit"]),
+        "dollars_per_unit": desk.dollars(row["cents_per_unit"]),
         "valid_from": row["valid_from"],
         "valid_to": row["valid_to"],
     }

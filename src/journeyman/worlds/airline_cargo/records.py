@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import Any
 
-from journeyman.world import ToolContext
-
-Row = dict[str, Any]
+from journeyman.world import ToolContext, desk
+from journeyman.world.desk import Row, by_id
 
 WAIVER_LIMIT_CENTS = 150_00
 """A waiver of one charge above this needs a manager's approval."""
@@ -21,11 +19,26 @@ DISCOUNT_LIMIT_PERCENT = 5
 """A discount above this needs a manager's approval."""
 DISCOUNT_MOST_PERCENT = 15
 """No discount is above this, whoever approves."""
+_OF_CLIENT = "JOIN waybills w USING (awb)"
 
-
-def dollars(cents: int) -> float:
-    """Cents as decimal dollars: the only form in which an amount leaves a tool."""
-    return round(cents / 100, 2)
+client = by_id("clients", "client_id", "client", "client ids look like CL-1001")
+account = by_id("credit_accounts", "account_id", "credit account", "account ids look like CA-2001")
+contract = by_id("contracts", "contract_id", "contract", "contract ids look like CT-3001")
+flight = by_id("flights", "flight_id", "flight", "flight ids look like FL-5001, see list_flights")
+booking = by_id("bookings", "booking_id", "booking", "booking ids look like BK-4001, see find_booking")
+case = by_id("cases", "case_id", "case", "case ids look like CS-7001")
+claim = by_id(f"claims c {_OF_CLIENT}", "c.claim_id", "claim", "claim ids look like CLM-1001", "c.*, w.client_id")
+charge = by_id(
+    f"charges c {_OF_CLIENT}",
+    "c.charge_id",
+    "charge",
+    "charge ids look like CH-6001, see list_charges",
+    "c.*, w.client_id",
+)
+declaration = by_id("dg_declarations", "declaration_id", "declaration", "declaration ids look like DG-1001")
+house = by_id("house_waybills", "house_id", "house waybill", "see list_house_waybills")
+embargo = by_id("embargoes", "embargo_id", "embargo", "see list_embargoes")
+container = by_id("containers", "container_id", "container", "see list_containers")
 
 
 def kilos(grams: int) -> float:
@@ -40,42 +53,22 @@ def cubic(litres: int) -> float:
 
 def cents_of(ctx: ToolContext, amount: float, argument: str = "amount") -> int:
     """A positive dollar amount as cents; `invalid_argument` below one cent, over ten million or with part cents."""
-    cents = round(amount * 100)
-    if not 0 < cents <= 1_000_000_000 or abs(amount * 100 - cents) > 1e-4:
-        ctx.error("invalid_argument", f"argument `{argument}`: expected dollars above 0 with at most 2 decimals")
-    return cents
+    return desk.whole(ctx, amount, "dollars", 2, 10_000_000_00, argument)
 
 
 def grams_of(ctx: ToolContext, weight: float, argument: str = "weight_kg") -> int:
     """A weight in kg as grams; `invalid_argument` unless above 0, at most 500,000 and with at most 3 decimals."""
-    return _thousandths(ctx, weight, argument, "kg")
+    return desk.whole(ctx, weight, "kg", 3, 500_000_000, argument)
 
 
 def litres_of(ctx: ToolContext, volume: float, argument: str = "volume_cbm") -> int:
     """A volume in cbm as litres; `invalid_argument` unless above 0, at most 500,000 and with at most 3 decimals."""
-    return _thousandths(ctx, volume, argument, "cbm")
-
-
-def _thousandths(ctx: ToolContext, value: float, argument: str, unit: str) -> int:
-    whole = round(value * 1000)
-    if not 0 < whole <= 500_000_000 or abs(value * 1000 - whole) > 1e-4:
-        ctx.error("invalid_argument", f"argument `{argument}`: expected {unit} above 0 with at most 3 decimals")
-    return whole
+    return desk.whole(ctx, volume, "cbm", 3, 500_000_000, argument)
 
 
 def positive(ctx: ToolContext, count: int, argument: str = "pieces") -> int:
     """A count from 1 to 100,000, or `invalid_argument`."""
-    if not 1 <= count <= 100_000:
-        ctx.error("invalid_argument", f"argument `{argument}`: 1 to 100000")
-    return count
-
-
-def client(ctx: ToolContext, client_id: str) -> Row:
-    """The client, or `not_found`."""
-    row = ctx.one("SELECT * FROM clients WHERE client_id = ?", (client_id,))
-    if row is None:
-        ctx.error("not_found", f"no client {client_id!r}; client ids look like CL-1001")
-    return row
+    return desk.between(ctx, argument, count, 1, 100_000)
 
 
 def active_client(ctx: ToolContext, client_id: str) -> Row:
@@ -91,27 +84,11 @@ def credit_account(ctx: ToolContext, client_id: str) -> Row | None:
     return ctx.one("SELECT * FROM credit_accounts WHERE client_id = ? ORDER BY account_id LIMIT 1", (client_id,))
 
 
-def contract(ctx: ToolContext, contract_id: str) -> Row:
-    """The contract, or `not_found`."""
-    row = ctx.one("SELECT * FROM contracts WHERE contract_id = ?", (contract_id,))
-    if row is None:
-        ctx.error("not_found", f"no contract {contract_id!r}; contract ids look like CT-3001")
-    return row
-
-
 def station(ctx: ToolContext, code: str) -> Row:
     """The station by its code, in any case, or `not_found`."""
     row = ctx.one("SELECT * FROM stations WHERE station = upper(?)", (code,))
     if row is None:
         ctx.error("not_found", f"no station {code!r}; stations are three letters such as HVP, see list_stations")
-    return row
-
-
-def flight(ctx: ToolContext, flight_id: str) -> Row:
-    """The flight, or `not_found`."""
-    row = ctx.one("SELECT * FROM flights WHERE flight_id = ?", (flight_id,))
-    if row is None:
-        ctx.error("not_found", f"no flight {flight_id!r}; flight ids look like FL-5001, see list_flights")
     return row
 
 
@@ -138,14 +115,6 @@ def leaves_at(row: Row) -> str:
 def later(moment: str, minutes: int) -> str:
     """An ISO moment some minutes later."""
     return (datetime.datetime.fromisoformat(moment) + datetime.timedelta(minutes=minutes)).isoformat()
-
-
-def booking(ctx: ToolContext, booking_id: str) -> Row:
-    """The booking, or `not_found`."""
-    row = ctx.one("SELECT * FROM bookings WHERE booking_id = ?", (booking_id,))
-    if row is None:
-        ctx.error("not_found", f"no booking {booking_id!r}; booking ids look like BK-4001, see find_booking")
-    return row
 
 
 def live_booking(ctx: ToolContext, booking_id: str) -> Row:
@@ -193,40 +162,6 @@ def waybill(ctx: ToolContext, awb: str) -> Row:
     return row
 
 
-def case(ctx: ToolContext, case_id: str) -> Row:
-    """The case, or `not_found`."""
-    row = ctx.one("SELECT * FROM cases WHERE case_id = ?", (case_id,))
-    if row is None:
-        ctx.error("not_found", f"no case {case_id!r}; case ids look like CS-7001")
-    return row
-
-
-def claim(ctx: ToolContext, claim_id: str) -> Row:
-    """The claim with its client, or `not_found`."""
-    row = ctx.one("SELECT c.*, w.client_id FROM claims c JOIN waybills w USING (awb) WHERE c.claim_id = ?", (claim_id,))
-    if row is None:
-        ctx.error("not_found", f"no claim {claim_id!r}; claim ids look like CLM-1001")
-    return row
-
-
-def charge(ctx: ToolContext, charge_id: str) -> Row:
-    """The charge with its client, or `not_found`."""
-    row = ctx.one(
-        "SELECT c.*, w.client_id FROM charges c JOIN waybills w USING (awb) WHERE c.charge_id = ?", (charge_id,)
-    )
-    if row is None:
-        ctx.error("not_found", f"no charge {charge_id!r}; charge ids look like CH-6001, see list_charges")
-    return row
-
-
-def declaration(ctx: ToolContext, declaration_id: str) -> Row:
-    """The dangerous goods declaration, or `not_found`."""
-    row = ctx.one("SELECT * FROM dg_declarations WHERE declaration_id = ?", (declaration_id,))
-    if row is None:
-        ctx.error("not_found", f"no declaration {declaration_id!r}; declaration ids look like DG-1001")
-    return row
-
-
 def tariff(ctx: ToolContext, origin: str, destination: str, product: str) -> Row:
     """The tariff of a pair of stations and a product, or `not_found`."""
     station(ctx, origin)
@@ -241,33 +176,13 @@ def tariff(ctx: ToolContext, origin: str, destination: str, product: str) -> Row
 
 
 def use_approval(ctx: ToolContext, approval_id: str | None, client_id: str, kind: str, cents: int) -> None:
-    """Spend a manager's approval on one write.
-
-    Raises:
-        ToolError: `not_authorized` unless it is approved, unused, of this client and kind, and covers the amount.
-    """
-    if approval_id is None:
-        ctx.error("not_authorized", f"${dollars(cents):.2f} needs a manager's approval (kind {kind})")
-    row = ctx.one("SELECT * FROM approvals WHERE approval_id = ?", (approval_id,))
-    if row is None:
-        ctx.error("not_found", f"no approval {approval_id!r}; approval ids look like AP-9001")
-    fits = row["client_id"] == client_id and row["kind"] == kind and row["amount_cents"] >= cents
-    if row["status"] != "approved" or not fits:
-        ctx.error(
-            "not_authorized",
-            f"approval {approval_id} is {row['status']}, kind {row['kind']}, client {row['client_id']}, "
-            f"up to ${dollars(row['amount_cents']):.2f}: it does not cover this",
-        )
-    ctx.run("UPDATE approvals SET status = 'used' WHERE approval_id = ?", (approval_id,))
+    """Spend a manager's approval for the client on one write: see `desk.use_approval`."""
+    desk.use_approval(ctx, approval_id, kind, cents, owner="client_id", id=client_id, of="manager")
 
 
 def day(ctx: ToolContext, text: str, argument: str) -> str:
     """A calendar date as YYYY-MM-DD, or `invalid_argument`."""
-    try:
-        good = len(text) == 10 and datetime.date.fromisoformat(text) is not None
-    except ValueError:
-        good = False
-    if not good:
+    if not desk.is_date(text):
         ctx.error("invalid_argument", f"argument `{argument}`: expected a date such as 2026-05-11")
     return text
 

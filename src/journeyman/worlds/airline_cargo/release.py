@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
 from journeyman.worlds.airline_cargo.secrets import hashed
 
@@ -54,7 +53,7 @@ async def verify_consignee(ctx: ToolContext, awb: str, release_pin: str) -> dict
         release_pin: the six digits that were given.
     """
     row = records.waybill(ctx, awb)
-    _six_digits(ctx, release_pin)
+    desk.digits(ctx, "release_pin", release_pin, 6)
     return {"verified": row["release_pin_hash"] == hashed(awb, release_pin)}
 
 
@@ -68,13 +67,12 @@ async def release_shipment(ctx: ToolContext, awb: str, receiver_name: str, relea
         release_pin: the six digits that the receiver gave.
     """
     row = records.waybill(ctx, awb)
-    _six_digits(ctx, release_pin)
+    desk.digits(ctx, "release_pin", release_pin, 6)
     if row["status"] != "arrived":
         ctx.error("invalid_state", f"waybill {awb} is {row['status']}: only what has arrived is released")
     if row["hold"] != "none":
         ctx.error("invalid_state", f"shipment {awb} is held ({row['hold']})")
-    if not receiver_name.strip():
-        ctx.error("invalid_argument", "argument `receiver_name`: must not be empty")
+    desk.filled(ctx, "receiver_name", receiver_name)
     if ctx.one("SELECT 1 AS has FROM charges WHERE awb = ? AND kind = 'storage' AND status = 'open'", (awb,)):
         ctx.error("unpaid", f"storage of {awb} is not paid")
     if row["release_pin_hash"] != hashed(awb, release_pin):
@@ -84,11 +82,6 @@ async def release_shipment(ctx: ToolContext, awb: str, receiver_name: str, relea
         (ctx.today, receiver_name, awb),
     )
     return {"ok": True, "status": "delivered", "released_to": receiver_name}
-
-
-def _six_digits(ctx: ToolContext, pin: str) -> None:
-    if not re.fullmatch(r"\d{6}", pin, re.ASCII):
-        ctx.error("invalid_argument", "argument `release_pin`: six digits")
 
 
 TOOLS: list[Tool] = [hold_shipment, lift_hold, verify_consignee, release_shipment]

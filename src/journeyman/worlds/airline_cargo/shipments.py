@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from journeyman.world.drafts import Draft
 from journeyman.worlds.airline_cargo import catalogue as data
 from journeyman.worlds.airline_cargo.cargo import add_declaration, measure, temperature
 from journeyman.worlds.airline_cargo.secrets import hashed, release_pin_of
 from journeyman.worlds.airline_cargo.timetable import NOW, route_list
 from journeyman.worlds.airline_cargo.weights import chargeable_grams
-
-if TYPE_CHECKING:
-    from journeyman.worlds.airline_cargo.image import Draft
 
 Row = dict[str, Any]
 Route = tuple[str, str, str | None]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from journeyman.world.drafts import Draft
 from journeyman.worlds.airline_cargo import catalogue as data
-
-if TYPE_CHECKING:
-    from journeyman.worlds.airline_cargo.image import Draft
 
 OFFSETS = {str(row[0]): int(row[3]) for row in data.STATIONS}
 """Minutes that each station's clock is ahead of UTC."""

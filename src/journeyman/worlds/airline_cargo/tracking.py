@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
 
 
@@ -74,14 +74,8 @@ async def report_irregularity(
     """
     row = records.waybill(ctx, awb)
     code = records.station(ctx, station)["station"]
-    if not 1 <= pieces <= row["pieces"]:
-        ctx.error("invalid_argument", f"argument `pieces`: 1 to {row['pieces']}")
-    irregularity_id = ctx.next_id("irregularities")
-    ctx.run(
-        "INSERT INTO irregularities VALUES (?, ?, ?, ?, ?, 'open', ?)",
-        (irregularity_id, awb, code, kind, pieces, ctx.now),
-    )
-    return {"ok": True, "irregularity_id": irregularity_id}
+    desk.between(ctx, "pieces", pieces, 1, row["pieces"])
+    return {"ok": True, "irregularity_id": desk.add(ctx, "irregularities", awb, code, kind, pieces, "open", ctx.now)}
 
 
 TOOLS: list[Tool] = [get_shipment_status, track_shipment, list_irregularities, report_irregularity]

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.task import Scalar
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.airline_cargo import records
-from journeyman.worlds.airline_cargo.records import Row, cubic, dollars, kilos
+from journeyman.worlds.airline_cargo.records import cubic, kilos
 
 Code = Literal["DGR", "CAO", "PER", "PIL", "COL", "CRT", "FRO", "AVI", "HEA", "BIG", "VAL"]
 
@@ -44,7 +43,7 @@ async def get_waybill(ctx: ToolContext, awb: str) -> dict[str, Any]:
         "weight_kg": kilos(row["weight_grams"]),
         "volume_cbm": cubic(row["volume_l"]),
         "chargeable_kg": kilos(row["chargeable_grams"]),
-        "declared_value": None if value is None else dollars(value),
+        "declared_value": None if value is None else desk.dollars(value),
         **{key: row[key] for key in ("status", "hold", "issued_on", *dates)},
         "handling": [item["code"] for item in codes],
     }
@@ -124,8 +123,7 @@ async def amend_waybill(
         given["volume_l"] = records.litres_of(ctx, volume_cbm)
     if chargeable_kg is not None:
         given["chargeable_grams"] = records.grams_of(ctx, chargeable_kg, "chargeable_kg")
-    fresh = _fresh(ctx, row, given)
-    _update(ctx, "waybills", "awb", awb, fresh)
+    fresh = desk.overwrite(ctx, "waybills", "awb", row, given)
     return {"ok": True, "changed": sorted(_SHOWN.get(column, column) for column in fresh)}
 
 
@@ -143,9 +141,8 @@ async def amend_parties(
     row = records.waybill(ctx, awb)
     if row["status"] in ("void", "delivered"):
         ctx.error("invalid_state", f"waybill {awb} is {row['status']}")
-    fresh = _fresh(ctx, row, _given(ctx, None, None, {"consignee_name": consignee_name, "notify_name": notify_name}))
-    _update(ctx, "waybills", "awb", awb, fresh)
-    return {"ok": True, "changed": sorted(fresh)}
+    given = _given(ctx, None, None, {"consignee_name": consignee_name, "notify_name": notify_name})
+    return {"ok": True, "changed": sorted(desk.overwrite(ctx, "waybills", "awb", row, given))}
 
 
 @tool("write")
@@ -166,44 +163,28 @@ async def amend_house_waybill(
         goods: new description of the goods.
         consignee_name: new consignee.
     """
-    row = ctx.one("SELECT * FROM house_waybills WHERE house_id = ?", (house_id,))
-    if row is None:
-        ctx.error("not_found", f"no house waybill {house_id!r}; see list_house_waybills")
+    row = records.house(ctx, house_id)
     if records.waybill(ctx, row["awb"])["status"] in ("void", "delivered"):
         ctx.error("invalid_state", f"the master {row['awb']} can no longer be changed")
-    fresh = _fresh(ctx, row, _given(ctx, pieces, weight_kg, {"goods": goods, "consignee_name": consignee_name}))
-    _update(ctx, "house_waybills", "house_id", house_id, fresh)
+    given = _given(ctx, pieces, weight_kg, {"goods": goods, "consignee_name": consignee_name})
+    fresh = desk.overwrite(ctx, "house_waybills", "house_id", row, given)
     return {"ok": True, "changed": sorted(_SHOWN.get(column, column) for column in fresh)}
 
 
 _SHOWN = {"weight_grams": "weight_kg", "volume_l": "volume_cbm", "chargeable_grams": "chargeable_kg"}
 
 
-def _given(ctx: ToolContext, pieces: int | None, weight_kg: float | None, texts: dict[str, str | None]) -> Row:
+def _given(ctx: ToolContext, pieces: int | None, weight_kg: float | None, texts: dict[str, str | None]) -> desk.Row:
     """The columns an amendment gives, checked for form."""
-    given: Row = {}
+    given: desk.Row = {}
     if pieces is not None:
         given["pieces"] = records.positive(ctx, pieces)
     if weight_kg is not None:
         given["weight_grams"] = records.grams_of(ctx, weight_kg)
     for column, text in texts.items():
         if text is not None:
-            if not text.strip():
-                ctx.error("invalid_argument", f"argument `{column}`: must not be empty")
-            given[column] = text
+            given[column] = desk.filled(ctx, column, text)
     return given
-
-
-def _fresh(ctx: ToolContext, row: Row, given: Row) -> dict[str, Scalar]:
-    fresh = {column: value for column, value in given.items() if row[column] != value}
-    if not fresh:
-        ctx.error("invalid_state", "nothing to change: give at least one new value")
-    return fresh
-
-
-def _update(ctx: ToolContext, table: str, key: str, value: str, fresh: dict[str, Scalar]) -> None:
-    assignments = ", ".join(f"{column} = ?" for column in fresh)
-    ctx.run(f"UPDATE {table} SET {assignments} WHERE {key} = ?", (*fresh.values(), value))
 
 
 @tool("write")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.telecom import records
-from journeyman.worlds.telecom.records import dollars
 
 
 @tool("read")
@@ -18,8 +17,8 @@ async def get_balance(ctx: ToolContext, account_id: str) -> dict[str, Any]:
     """
     row = records.account(ctx, account_id)
     return {
-        "balance": dollars(row["balance_cents"]),
-        "past_due": dollars(records.past_due_cents(ctx, account_id)),
+        "balance": desk.dollars(row["balance_cents"]),
+        "past_due": desk.dollars(records.past_due_cents(ctx, account_id)),
     }
 
 
@@ -32,7 +31,7 @@ async def list_open_invoices(ctx: ToolContext, account_id: str) -> list[dict[str
     """
     records.account(ctx, account_id)
     return [
-        {"invoice_id": row["invoice_id"], "due": dollars(row["due_cents"]), "status": row["status"]}
+        {"invoice_id": row["invoice_id"], "due": desk.dollars(row["due_cents"]), "status": row["status"]}
         for row in records.unpaid(ctx, account_id)
     ]
 
@@ -46,21 +45,13 @@ async def list_invoices(ctx: ToolContext, account_id: str, limit: int = 6) -> li
         limit: most invoices to return, 1 to 12.
     """
     records.account(ctx, account_id)
-    _bounded(ctx, limit)
+    desk.between(ctx, "limit", limit, 1, 12)
     rows = ctx.all(
         "SELECT invoice_id, period, total_cents, status FROM invoices WHERE account_id = ? "
         "ORDER BY period DESC, invoice_id DESC LIMIT ?",
         (account_id, limit),
     )
-    return [
-        {
-            "invoice_id": row["invoice_id"],
-            "period": row["period"],
-            "total": dollars(row["total_cents"]),
-            "status": row["status"],
-        }
-        for row in rows
-    ]
+    return [desk.in_dollars(row) for row in rows]
 
 
 @tool("read")
@@ -72,7 +63,8 @@ async def get_invoice(ctx: ToolContext, invoice_id: str) -> dict[str, Any]:
     """
     row = records.invoice(ctx, invoice_id)
     items = ctx.all(
-        "SELECT item_no, kind, amount_cents FROM invoice_items WHERE invoice_id = ? ORDER BY item_no", (invoice_id,)
+        "SELECT item_no AS no, kind, amount_cents FROM invoice_items WHERE invoice_id = ? ORDER BY item_no",
+        (invoice_id,),
     )
     return {
         "invoice_id": invoice_id,
@@ -80,11 +72,9 @@ async def get_invoice(ctx: ToolContext, invoice_id: str) -> dict[str, Any]:
         "period": row["period"],
         "status": row["status"],
         "due_on": row["due_on"],
-        "total": dollars(row["total_cents"]),
-        "due": dollars(row["due_cents"]),
-        "items": [
-            {"no": item["item_no"], "kind": item["kind"], "amount": dollars(item["amount_cents"])} for item in items
-        ],
+        "total": desk.dollars(row["total_cents"]),
+        "due": desk.dollars(row["due_cents"]),
+        "items": [desk.in_dollars(item) for item in items],
     }
 
 
@@ -105,14 +95,13 @@ async def get_billing_summary(ctx: ToolContext, account_id: str) -> dict[str, An
         "SELECT promotion_id FROM account_promotions WHERE account_id = ? ORDER BY promotion_id", (account_id,)
     )
     return {
-        "balance": dollars(row["balance_cents"]),
-        "past_due": dollars(records.past_due_cents(ctx, account_id)),
+        "balance": desk.dollars(row["balance_cents"]),
+        "past_due": desk.dollars(records.past_due_cents(ctx, account_id)),
         "open_invoices": len(records.unpaid(ctx, account_id)),
         "autopay": row["autopay"],
         "billing": row["billing"],
         "cycle_day": row["cycle_day"],
-        "last_payment": last
-        and {"amount": dollars(last["amount_cents"]), "date": last["date"], "status": last["status"]},
+        "last_payment": last and desk.in_dollars(last),
         "promotions": [item["promotion_id"] for item in promotions],
     }
 
@@ -129,9 +118,7 @@ async def send_invoice_copy(
     """
     if records.invoice(ctx, invoice_id)["status"] == "void":
         ctx.error("invalid_state", f"invoice {invoice_id} is void")
-    copy_id = ctx.next_id("invoice_copies")
-    ctx.run("INSERT INTO invoice_copies VALUES (?, ?, ?, ?)", (copy_id, invoice_id, channel, ctx.now))
-    return {"ok": True, "copy_id": copy_id}
+    return {"ok": True, "copy_id": desk.add(ctx, "invoice_copies", invoice_id, channel, ctx.now)}
 
 
 @tool("read")
@@ -147,15 +134,7 @@ async def list_credits(ctx: ToolContext, account_id: str) -> list[dict[str, Any]
         "WHERE account_id = ? ORDER BY applied_at DESC, credit_id DESC LIMIT 12",
         (account_id,),
     )
-    return [
-        {
-            "credit_id": row["credit_id"],
-            "amount": dollars(row["amount_cents"]),
-            "reason": row["reason"],
-            "date": row["date"],
-        }
-        for row in rows
-    ]
+    return [desk.in_dollars(row) for row in rows]
 
 
 @tool("write")
@@ -178,10 +157,10 @@ async def apply_credit(
     cents = records.cents_of(ctx, amount)
     limit = records.GOODWILL_LIMIT_CENTS if reason == "goodwill" else records.CREDIT_LIMIT_CENTS
     if reason == "goodwill" and cents > records.GOODWILL_MOST_CENTS:
-        ctx.error("not_eligible", f"goodwill is at most ${dollars(records.GOODWILL_MOST_CENTS):.2f}")
+        ctx.error("not_eligible", f"goodwill is at most ${desk.dollars(records.GOODWILL_MOST_CENTS):.2f}")
     if cents > limit or approval_id is not None:
         records.use_approval(ctx, approval_id, account_id, "credit", cents)
-    credit_id = _credit(ctx, account_id, None, cents, reason, approval_id)
+    credit_id = desk.add(ctx, "credits", account_id, None, cents, reason, approval_id, ctx.now)
     return {"ok": True, "credit_id": credit_id, "balance": records.move_balance(ctx, account_id, -cents)}
 
 
@@ -208,14 +187,14 @@ async def waive_late_fee(ctx: ToolContext, invoice_id: str, approval_id: str | N
         ctx.error("invalid_state", f"invoice {invoice_id} is settled: its late fee is already paid")
     if cents > records.WAIVER_LIMIT_CENTS or approval_id is not None:
         records.use_approval(ctx, approval_id, row["account_id"], "fee_waiver", cents)
-    credit_id = _credit(ctx, row["account_id"], invoice_id, cents, "late_fee", approval_id)
+    credit_id = desk.add(ctx, "credits", row["account_id"], invoice_id, cents, "late_fee", approval_id, ctx.now)
     status = "paid" if row["due_cents"] == cents else row["status"]
     ctx.run(
         "UPDATE invoices SET credited_cents = credited_cents + ?, status = ? WHERE invoice_id = ?",
         (cents, status, invoice_id),
     )
     records.move_balance(ctx, row["account_id"], -cents)
-    return {"ok": True, "credit_id": credit_id, "amount": dollars(cents)}
+    return {"ok": True, "credit_id": credit_id, "amount": desk.dollars(cents)}
 
 
 @tool("write")
@@ -245,12 +224,9 @@ async def open_dispute(
         if number not in amounts:
             ctx.error("not_found", f"invoice {invoice_id} has no item {number}")
     cents = sum(amounts[number] for number in numbers)
-    dispute_id = ctx.next_id("disputes")
-    ctx.run(
-        "INSERT INTO disputes VALUES (?, ?, ?, ?, ?, 'open', ?)",
-        (dispute_id, invoice_id, ",".join(map(str, numbers)), cents, reason, ctx.now),
-    )
-    return {"ok": True, "dispute_id": dispute_id, "amount": dollars(cents)}
+    listed = ",".join(map(str, numbers))
+    dispute_id = desk.add(ctx, "disputes", invoice_id, listed, cents, reason, "open", ctx.now)
+    return {"ok": True, "dispute_id": dispute_id, "amount": desk.dollars(cents)}
 
 
 @tool("read")
@@ -272,7 +248,7 @@ async def list_disputes(ctx: ToolContext, account_id: str) -> list[dict[str, Any
             "dispute_id": row["dispute_id"],
             "invoice_id": row["invoice_id"],
             "items": [int(number) for number in row["item_numbers"].split(",")],
-            "amount": dollars(row["amount_cents"]),
+            "amount": desk.dollars(row["amount_cents"]),
             "reason": row["reason"],
             "status": row["status"],
             "opened_on": row["opened_on"],
@@ -313,22 +289,6 @@ async def set_bill_delivery(ctx: ToolContext, account_id: str, delivery: Literal
         ctx.error("invalid_state", f"bills of {account_id} already go by {delivery}")
     ctx.run("UPDATE accounts SET billing = ? WHERE account_id = ?", (delivery, account_id))
     return {"ok": True, "billing": delivery}
-
-
-def _bounded(ctx: ToolContext, limit: int) -> None:
-    if not 1 <= limit <= 12:
-        ctx.error("invalid_argument", "argument `limit`: 1 to 12")
-
-
-def _credit(
-    ctx: ToolContext, account_id: str, invoice_id: str | None, cents: int, reason: str, approval_id: str | None
-) -> str:
-    credit_id = ctx.next_id("credits")
-    ctx.run(
-        "INSERT INTO credits VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (credit_id, account_id, invoice_id, cents, reason, approval_id, ctx.now),
-    )
-    return credit_id
 
 
 TOOLS: list[Tool] = [

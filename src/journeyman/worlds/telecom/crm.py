@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal, TypedDict
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.telecom import records
 from journeyman.worlds.telecom.secrets import hashed
 
@@ -30,14 +29,7 @@ async def find_customer(ctx: ToolContext, name: str, city: str | None = None) ->
         name: part of the name, at least 2 letters, any case.
         city: only customers of this city.
     """
-    if len(name.strip()) < 2:
-        ctx.error("invalid_argument", "argument `name`: at least 2 letters")
-    rows = ctx.all(
-        "SELECT customer_id, name, kind, city, status FROM customers "
-        "WHERE instr(lower(name), lower(?)) > 0 AND (? IS NULL OR lower(city) = lower(?)) ORDER BY customer_id",
-        (name.strip(), city, city),
-    )
-    return {"total": len(rows), "matches": rows[:5]}
+    return desk.find_by_name(ctx, "customers", "customer_id", name, city, letters=2, most=5)
 
 
 @tool("read")
@@ -93,9 +85,7 @@ async def verify_identity(ctx: ToolContext, customer_id: str, pin: str) -> dict[
         pin: the four digits the caller gave.
     """
     row = records.customer(ctx, customer_id)
-    if not re.fullmatch(r"\d{4}", pin, re.ASCII):
-        ctx.error("invalid_argument", "argument `pin`: four digits")
-    return {"verified": row["pin_hash"] == hashed(customer_id, pin)}
+    return {"verified": row["pin_hash"] == hashed(customer_id, desk.digits(ctx, "pin", pin, 4))}
 
 
 @tool("read")
@@ -146,14 +136,8 @@ async def update_contact(ctx: ToolContext, customer_id: str, changes: ContactCha
     if row["status"] != "active":
         ctx.error("inactive", f"customer {customer_id} is inactive")
     for field, value in changes.items():
-        if not str(value).strip():
-            ctx.error("invalid_argument", f"argument `changes.{field}`: must not be empty")
-    fresh = {field: value for field, value in changes.items() if row[field] != value}
-    if not fresh:
-        ctx.error("invalid_state", "nothing to change: give at least one new value")
-    assignments = ", ".join(f"{field} = ?" for field in fresh)
-    ctx.run(f"UPDATE customers SET {assignments} WHERE customer_id = ?", (*fresh.values(), customer_id))
-    return {"ok": True, "changed": sorted(fresh)}
+        desk.filled(ctx, f"changes.{field}", str(value))
+    return {"ok": True, "changed": sorted(desk.overwrite(ctx, "customers", "customer_id", row, changes))}
 
 
 @tool("write")
@@ -168,10 +152,7 @@ async def log_interaction(
         summary: one sentence.
     """
     records.customer(ctx, customer_id)
-    ctx.run(
-        "INSERT INTO interactions VALUES (?, ?, ?, ?, ?)",
-        (ctx.next_id("interactions"), customer_id, channel, summary, ctx.now),
-    )
+    desk.add(ctx, "interactions", customer_id, channel, summary, ctx.now)
     return {"ok": True}
 
 

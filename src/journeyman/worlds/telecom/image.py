@@ -5,16 +5,16 @@ Nothing here reads a clock. Ids count up from a start of their own in each table
 
 from __future__ import annotations
 
-import random
-from collections import defaultdict
 from typing import Any
 
 import apsw
 
+from journeyman.world.drafts import Draft
+from journeyman.world.secrets import CANARY
 from journeyman.worlds.telecom import catalogue as data
 from journeyman.worlds.telecom.history import add_history
 from journeyman.worlds.telecom.invoicing import add_invoices
-from journeyman.worlds.telecom.secrets import CANARY, hashed, pin_of, port_pin_of
+from journeyman.worlds.telecom.secrets import hashed, pin_of, port_pin_of
 
 SEED = 20260302
 ID_STARTS = {
@@ -29,38 +29,9 @@ ID_STARTS = {
 PERSONAL, BUSINESS = 192, 48
 
 
-class Draft:
-    """Rows under construction, by table, in order of insertion; ids and random choices come from here."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)
-        self.rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        self._counts: dict[str, int] = defaultdict(int)
-
-    def id(self, table: str, prefix: str = "") -> str:
-        """The next id of a table: PREFIX-NNNN."""
-        stem, start = ID_STARTS.get(table, (prefix, 1001))
-        self._counts[table] += 1
-        return f"{stem}-{start + self._counts[table] - 1:04d}"
-
-    def add(self, table: str, **values: Any) -> dict[str, Any]:
-        """Append a row and return it; it may still be changed."""
-        self.rows[table].append(values)
-        return values
-
-    def chance(self, share: float) -> bool:
-        """True with probability `share`."""
-        return self.rng.random() < share
-
-    def date(self, first_year: int, last_year: int) -> str:
-        """A day from January of the first year to December of the last."""
-        year = self.rng.randint(first_year, last_year)
-        return f"{year}-{self.rng.randint(1, 12):02d}-{self.rng.randint(1, 28):02d}"
-
-
 def build(db: apsw.Connection) -> None:
     """Fill an empty database that has the schema."""
-    draft = Draft(SEED)
+    draft = Draft(SEED, ID_STARTS)
     _catalogue(draft)
     phones = [f"555-{number:04d}" for number in range(100, 10_000)]
     draft.rng.shuffle(phones)
@@ -68,21 +39,15 @@ def build(db: apsw.Connection) -> None:
         _customer(draft, phones, name, kind, place, status)
     add_invoices(draft)
     add_history(draft)
-    for table, rows in draft.rows.items():
-        columns = list(rows[0])
-        marks = ", ".join(f":{column}" for column in columns)
-        db.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+    draft.write(db)
 
 
 def _catalogue(draft: Draft) -> None:
-    for plan in data.PLANS:
-        columns = ("plan_id", "name", "kind", "monthly_cents", "data_gb", "hotspot", "status")
-        draft.add("plans", **dict(zip(columns, plan, strict=True)))
-    for addon in data.ADDONS:
-        draft.add("addons", **dict(zip(("addon_id", "name", "monthly_cents", "status"), addon, strict=True)))
-    for promotion in data.PROMOTIONS:
-        keys = ("promotion_id", "name", "audience", "discount_cents", "months", "ends_on")
-        draft.add("promotions", **dict(zip(keys, promotion, strict=True)))
+    plan = ("plan_id", "name", "kind", "monthly_cents", "data_gb", "hotspot", "status")
+    draft.add_all("plans", plan, data.PLANS)
+    draft.add_all("addons", ("addon_id", "name", "monthly_cents", "status"), data.ADDONS)
+    promotion = ("promotion_id", "name", "audience", "discount_cents", "months", "ends_on")
+    draft.add_all("promotions", promotion, data.PROMOTIONS)
     for index, (city, _, _) in enumerate(data.CITIES):
         for part, technology in enumerate(("4G", "5G")):
             status = "down" if (index, part) == (3, 1) else "degraded" if (index, part) == (6, 0) else "up"

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from journeyman.world.drafts import Draft
 from journeyman.worlds.telecom import catalogue as data
-
-if TYPE_CHECKING:
-    from journeyman.worlds.telecom.image import Draft
 
 PERIODS = ("2025-12", "2026-01", "2026-02")
 DAYS_TO_PAY = 21

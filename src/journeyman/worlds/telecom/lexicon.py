@@ -6,14 +6,11 @@ that is also done ("a copy was sent", "the fee is waived") is read as stated.
 
 from __future__ import annotations
 
-import msgspec
-
 from journeyman.world import DenialForm, Lexicon, ProposalForm, Slot
+from journeyman.world.slots import EMAIL, asked, choice, date, money, number, record, with_questions
 from journeyman.worlds.telecom import catalogue as data
 from journeyman.worlds.telecom.questions import ASK
 
-_NEVER = r"(?!)"
-"""Matches nothing: a slot that is asked for and never stated."""
 _LAST_DIGITS = (
     "(?:" + "|".join(f"(?<={words} )" for words in ("ending in", "ending", "bank account", "card", "visa")) + r")\d{4}"
 )
@@ -30,26 +27,6 @@ FEATURES = {
 }
 
 
-def _money(name: str, *cues: str) -> Slot:
-    return Slot(name, "money", list(cues))
-
-
-def _number(name: str, *cues: str) -> Slot:
-    return Slot(name, "number", list(cues))
-
-
-def _id(name: str, pattern: str, *cues: str) -> Slot:
-    return Slot(name, "id", list(cues), pattern=pattern)
-
-
-def _asked(name: str) -> Slot:
-    return Slot(name, "id", [], pattern=_NEVER)
-
-
-def _choice(name: str, cues: list[str], values: dict[str, list[str]]) -> Slot:
-    return Slot(name, "choice", cues, values={value: [value, *phrases] for value, phrases in values.items()})
-
-
 def _switch(name: str, cues: list[str]) -> Slot:
     # A bare "on" is too common a word to be a value; "turned roaming on" is one of roaming alone.
     turned = [
@@ -63,17 +40,17 @@ def _switch(name: str, cues: list[str]) -> Slot:
 
 
 MONEY = [
-    _money("balance", "balance", "total due", "you owe", "outstanding"),
-    _money("past_due", "past due", "past-due amount", "past-due balance", "overdue", "overdue amount"),
-    _money("payment_amount", "payment of", "charge", "charged", "pay", "paid", "take"),
-    _money("payment_limit", "payment limit", "limit"),
-    _money("invoice_due", "invoice is for", "still due", "invoice amount", "amount due"),
-    _money("credit_amount", "credit", "credit of", "credited"),
-    _money("late_fee", "late fee", "late charge", "late payment fee"),
-    _money("refund_amount", "refund", "refund of", "refunded"),
-    _money("dispute_amount", "dispute", "disputed", "disputed amount", "overage of", "overage charge of"),
-    _money("monthly_price", "a month", "per month", "monthly", "monthly price", "each month", "price", "costs"),
-    _money(
+    money("balance", "balance", "total due", "you owe", "outstanding"),
+    money("past_due", "past due", "past-due amount", "past-due balance", "overdue", "overdue amount"),
+    money("payment_amount", "payment of", "charge", "charged", "pay", "paid", "take"),
+    money("payment_limit", "payment limit", "limit"),
+    money("invoice_due", "invoice is for", "still due", "invoice amount", "amount due"),
+    money("credit_amount", "credit", "credit of", "credited"),
+    money("late_fee", "late fee", "late charge", "late payment fee"),
+    money("refund_amount", "refund", "refund of", "refunded"),
+    money("dispute_amount", "dispute", "disputed", "disputed amount", "overage of", "overage charge of"),
+    money("monthly_price", "a month", "per month", "monthly", "monthly price", "each month", "price", "costs"),
+    money(
         "installment",
         "installment",
         "installment of",
@@ -81,7 +58,7 @@ MONEY = [
         "each installment",
         "first installment the due on",
     ),
-    _money(
+    money(
         "proration",
         "proration",
         "prorated",
@@ -98,7 +75,7 @@ MONEY = [
         "proration is a charge of",
         "proration is a credit of",
     ),
-    _money(
+    money(
         "device_balance",
         "device balance",
         "left on the device",
@@ -110,85 +87,73 @@ MONEY = [
     ),
 ]
 DATES = [
-    Slot("due_date", "date", ["due on", "due date", "due by"]),
-    Slot("contract_end", "date", ["contract", "contract ends", "contract end", "contract runs"]),
-    Slot(
-        "first_due",
-        "date",
-        ["first installment", "first installment the due on", "first one", "starting", "start date"],
-    ),
-    Slot("last_waiver", "date", ["last waiver", "previous waiver", "waived on", "waived last"]),
-    Slot(
+    date("due_date", "due on", "due date", "due by"),
+    date("contract_end", "contract", "contract ends", "contract end", "contract runs"),
+    date("first_due", "first installment", "first installment the due on", "first one", "starting", "start date"),
+    date("last_waiver", "last waiver", "previous waiver", "waived on", "waived last"),
+    date(
         "last_credit",
-        "date",
-        [
-            "last roaming credit",
-            "last goodwill credit",
-            "last credit",
-            "previous credit",
-            "roaming credit on",
-            "goodwill credit on",
-            "credit on",
-            "roaming credit was",
-            "goodwill credit was",
-            "credited on",
-        ],
+        "last roaming credit",
+        "last goodwill credit",
+        "last credit",
+        "previous credit",
+        "roaming credit on",
+        "goodwill credit on",
+        "credit on",
+        "roaming credit was",
+        "goodwill credit was",
+        "credited on",
     ),
-    Slot("next_bill", "date", ["next bill", "next bill on", "next invoice"]),
-    Slot(
-        "possible_from", "date", ["possible from", "possible on", "first possible day", "earliest date", "earliest day"]
-    ),
-    Slot(
+    date("next_bill", "next bill", "next bill on", "next invoice"),
+    date("possible_from", "possible from", "possible on", "first possible day", "earliest date", "earliest day"),
+    date(
         "decision_date",
-        "date",
-        [
-            "decided by",
-            "decision by",
-            "decision date",
-            "decision is due",
-            "decision is due by",
-            "decision will be made by",
-            "decide by",
-        ],
+        "decided by",
+        "decision by",
+        "decision date",
+        "decision is due",
+        "decision is due by",
+        "decision will be made by",
+        "decide by",
     ),
-    Slot("payment_date", "date", ["paid on", "payment date", "last payment"]),
+    date("payment_date", "paid on", "payment date", "last payment"),
 ]
 NUMBERS = [
-    _number("open_invoices", "open invoices", "unpaid invoices", "open invoice"),
-    _number("data_gb", "gb", "gb of data", "data allowance"),
-    _number("months_owned", "months owned", "owned it for", "owned the device for", "owned for", "months old"),
-    _number("installments", "installments", "installments of", "monthly installments"),
-    _number("outage_hours", "hours", "hours long", "outage hours"),
-    _number("days_left", "days left", "days left in the cycle", "remaining days", "days remaining"),
-    _number("broken_promises", "broken promises", "broken promise", "promises"),
-    _number("item_number", "item", "item number"),
+    number("open_invoices", "open invoices", "unpaid invoices", "open invoice"),
+    number("data_gb", "gb", "gb of data", "data allowance"),
+    number("months_owned", "months owned", "owned it for", "owned the device for", "owned for", "months old"),
+    number("installments", "installments", "installments of", "monthly installments"),
+    number("outage_hours", "hours", "hours long", "outage hours"),
+    number("days_left", "days left", "days left in the cycle", "remaining days", "days remaining"),
+    number("broken_promises", "broken promises", "broken promise", "promises"),
+    number("item_number", "item", "item number"),
 ]
 IDS = [
-    _id("line_id", r"LN-\d{4}", "line", "line id"),
-    _id("account_id", r"A-\d{4}", "account", "account number"),
-    _id("customer_id", r"C-\d{4}", "customer number"),
-    _id("invoice_id", r"INV-\d{4}", "invoice", "invoice number", "bill number"),
-    _id("ticket_id", r"TK-\d{4}", "ticket", "ticket number"),
-    _id("case_id", r"CS-\d{4}", "case", "case number"),
-    _id("payment_id", r"PAY-\d{4}", "payment number", "payment id"),
-    _id("method_id", r"PM-\d{4}", "payment method", "saved method", "method", "card"),
-    _id("arrangement_id", r"AR-\d{4}", "arrangement", "arrangement number"),
-    _id("approval_id", r"AP-\d{4}", "approval"),
-    _id("credit_id", r"CR-\d{4}", "credit number"),
-    _id("dispute_id", r"DSP-\d{4}", "dispute number"),
-    _id("receipt_no", r"RC-\d{5}", "receipt", "receipt number", "number of the receipt", "number on the receipt"),
-    _id("port_id", r"PRT-\d{4}", "port request"),
-    _id("sim_id", r"SIM-\d{4}", "sim", "new sim"),
-    _id("outage_id", r"OUT-\d{4}", "outage number"),
+    record("line_id", r"LN-\d{4}", "line", "line id"),
+    record("account_id", r"A-\d{4}", "account", "account number"),
+    record("customer_id", r"C-\d{4}", "customer number"),
+    record("invoice_id", r"INV-\d{4}", "invoice", "invoice number", "bill number"),
+    record("ticket_id", r"TK-\d{4}", "ticket", "ticket number"),
+    record("case_id", r"CS-\d{4}", "case", "case number"),
+    record("payment_id", r"PAY-\d{4}", "payment number", "payment id"),
+    record("method_id", r"PM-\d{4}", "payment method", "saved method", "method", "card"),
+    record("arrangement_id", r"AR-\d{4}", "arrangement", "arrangement number"),
+    record("approval_id", r"AP-\d{4}", "approval"),
+    record("credit_id", r"CR-\d{4}", "credit number"),
+    record("dispute_id", r"DSP-\d{4}", "dispute number"),
+    record("receipt_no", r"RC-\d{5}", "receipt", "receipt number", "number of the receipt", "number on the receipt"),
+    record("port_id", r"PRT-\d{4}", "port request"),
+    record("sim_id", r"SIM-\d{4}", "sim", "new sim"),
+    record("outage_id", r"OUT-\d{4}", "outage number"),
     # How people name a saved method: "the bank account ending in 5963", "your Visa 4242".
-    _id("method_digits", _LAST_DIGITS),
-    Slot("email", "id", ["email address", "e-mail address"], pattern=r"[\w.+-]{1,64}@[\w.-]{1,64}\.[a-z]{2,10}"),
+    record("method_digits", _LAST_DIGITS),
+    record("email", EMAIL, "email address", "e-mail address"),
 ]
 WHO = [
     Slot("phone", "phone", []),
-    *(_asked(name) for name in ("name", "pin", "port_pin")),
-    _choice("carrier", ["carrier", "provider"], {name: [] for name in data.CARRIERS}),
-    _choice("city", ["city", "town", "area"], {city: [] for city, _, _ in data.CITIES}),
+    *(asked(name) for name in ("name", "pin", "port_pin")),
+    choice("carrier", ["carrier", "provider"], {name: [] for name in data.CARRIERS}),
+    choice("city", ["city", "town", "area"], {city: [] for city, _, _ in data.CITIES}),
 ]
 _LINE = {
     "active": ["active again", "working again"],
@@ -198,15 +163,15 @@ _LINE = {
 CHOICES = [
     *(_switch(name, cues) for name, cues in FEATURES.items()),
     _switch("autopay", ["autopay", "auto pay", "automatic payment"]),
-    _choice(
+    choice(
         "plan",
         ["plan", "tariff"],
         {plan[0]: [plan[1].lower(), plan[1].lower().replace("business", "biz")] for plan in data.PLANS},
     ),
-    _choice("addon", ["add-on", "addon", "extra"], {addon[0]: [addon[1].lower()] for addon in data.ADDONS}),
-    _choice("line_status", ["line"], _LINE),
-    _choice("account_status", ["account"], _LINE),
-    _choice(
+    choice("addon", ["add-on", "addon", "extra"], {addon[0]: [addon[1].lower()] for addon in data.ADDONS}),
+    choice("line_status", ["line"], _LINE),
+    choice("account_status", ["account"], _LINE),
+    choice(
         "suspend_reason",
         ["because", "reason", "reported"],
         {
@@ -216,22 +181,22 @@ CHOICES = [
             "nonpayment": ["non-payment", "unpaid bills", "for not paying"],
         },
     ),
-    _choice(
+    choice(
         "bill_delivery",
         ["bill delivery", "bills", "billing", "delivery"],
         {"paper": ["on paper", "by post", "paper bills"], "email": ["by email", "by e-mail", "e-mail"]},
     ),
-    _choice(
+    choice(
         "ticket_status",
         ["ticket"],
         {"open": ["still open"], "closed": [], "pending": []},
     ),
-    _choice(
+    choice(
         "port_status",
         ["port", "port request", "transfer of your number", "transfer", "number transfer", "prt"],
         {"requested": [], "completed": [], "cancelled": ["canceled"], "rejected": []},
     ),
-    _choice(
+    choice(
         "outage_status",
         ["outage", "fault"],
         {"ongoing": ["still going on", "not fixed yet"], "resolved": ["fixed"]},
@@ -242,18 +207,18 @@ CHOICES = [
         ["sim"],
         values={"physical": ["sim card", "physical sim", "sim card by post", "card by post"], "esim": ["esim"]},
     ),
-    _choice("outage_kind", [], {"planned": ["planned work", "planned maintenance"], "fault": []}),
-    _choice(
+    choice("outage_kind", [], {"planned": ["planned work", "planned maintenance"], "fault": []}),
+    choice(
         "method_status",
         ["card", "method", "payment method"],
         {"valid": [], "expired": ["out of date"], "blocked": []},
     ),
-    _choice(
+    choice(
         "dispute_status",
         ["dispute"],
         {"open": ["still open", "under review", "being reviewed"], "upheld": [], "rejected": []},
     ),
-    _choice("approval_status", ["approval", "supervisor"], {"pending": ["waiting"], "approved": [], "rejected": []}),
+    choice("approval_status", ["approval", "supervisor"], {"pending": ["waiting"], "approved": [], "rejected": []}),
 ]
 
 _NUMBER = {"phone": "phone"}
@@ -392,8 +357,5 @@ DENIALS = [
     ),
 ]
 
-SLOTS = [
-    msgspec.structs.replace(slot, ask=slot.ask or ASK.get(slot.name, []))
-    for slot in (*MONEY, *DATES, *NUMBERS, *IDS, *WHO, *CHOICES)
-]
-LEXICON = Lexicon(SLOTS, PROPOSALS, DENIALS)
+SLOTS = (*MONEY, *DATES, *NUMBERS, *IDS, *WHO, *CHOICES)
+LEXICON = Lexicon(with_questions(SLOTS, ASK), PROPOSALS, DENIALS)

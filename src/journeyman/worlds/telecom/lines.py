@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.telecom import records
 
 Feature = Literal["roaming", "voicemail", "data_cap", "call_barring", "wifi_calling"]
@@ -108,7 +108,7 @@ async def restore_line(ctx: ToolContext, line_id: str) -> dict[str, Any]:
         ctx.error("invalid_state", f"line {line_id} is {row['status']}, not suspended")
     overdue = records.past_due_cents(ctx, row["account_id"])
     if row["suspend_reason"] == "nonpayment" and overdue > 0:
-        ctx.error("not_eligible", f"${records.dollars(overdue):.2f} is still past due")
+        ctx.error("not_eligible", f"${desk.dollars(overdue):.2f} is still past due")
     ctx.run("UPDATE lines SET status = 'active', suspend_reason = NULL WHERE line_id = ?", (line_id,))
     return {"ok": True, "status": "active"}
 
@@ -139,8 +139,8 @@ async def check_upgrade_eligibility(ctx: ToolContext, line_id: str) -> dict[str,
     return {
         "eligible": eligible,
         "months_owned": months,
-        "remaining": records.dollars(device["remaining_cents"]),
-        "past_due": records.dollars(overdue),
+        "remaining": desk.dollars(device["remaining_cents"]),
+        "past_due": desk.dollars(overdue),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.telecom import records
 
 Template = Literal["confirmation", "receipt", "reminder", "notice"]
@@ -38,11 +38,7 @@ async def send_email(ctx: ToolContext, customer_id: str, template: Template, bod
 
 def _send(ctx: ToolContext, customer_id: str, channel: str, template: str, body: str) -> dict[str, Any]:
     records.customer(ctx, customer_id)
-    message_id = ctx.next_id("messages")
-    ctx.run(
-        "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)", (message_id, customer_id, channel, template, body, ctx.now)
-    )
-    return {"ok": True, "message_id": message_id}
+    return {"ok": True, "message_id": desk.add(ctx, "messages", customer_id, channel, template, body, ctx.now)}
 
 
 TOOLS: list[Tool] = [send_sms, send_email]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.telecom import records
 from journeyman.worlds.telecom.secrets import hashed
 
@@ -64,9 +63,7 @@ async def replace_sim(ctx: ToolContext, line_id: str, kind: Literal["physical", 
     if records.line(ctx, line_id)["status"] == "closed":
         ctx.error("inactive", f"line {line_id} is closed")
     ctx.run("UPDATE sims SET status = 'replaced' WHERE line_id = ? AND status != 'replaced'", (line_id,))
-    sim_id = ctx.next_id("sims")
-    ctx.run("INSERT INTO sims VALUES (?, ?, ?, 'active', NULL)", (sim_id, line_id, kind))
-    return {"ok": True, "sim_id": sim_id}
+    return {"ok": True, "sim_id": desk.add(ctx, "sims", line_id, kind, "active", None)}
 
 
 @tool("read")
@@ -95,10 +92,7 @@ async def send_port_pin(ctx: ToolContext, line_id: str) -> dict[str, Any]:
     """
     row = records.active_line(ctx, line_id)
     owner = records.account(ctx, row["account_id"])["customer_id"]
-    ctx.run(
-        "INSERT INTO messages VALUES (?, ?, 'sms', 'port_pin', ?, ?)",
-        (ctx.next_id("messages"), owner, f"Port PIN of {line_id}", ctx.now),
-    )
+    desk.add(ctx, "messages", owner, "sms", "port_pin", f"Port PIN of {line_id}", ctx.now)
     return {"ok": True, "sent_to": "owner"}
 
 
@@ -146,21 +140,14 @@ async def resubmit_port_in(ctx: ToolContext, port_id: str, port_pin: str) -> dic
         port_id: the rejected request, such as PRT-1001.
         port_pin: the six digits that the other carrier gave the customer.
     """
-    row = ctx.one("SELECT * FROM number_ports WHERE port_id = ?", (port_id,))
-    if row is None:
-        ctx.error("not_found", f"no port request {port_id!r}; port request ids look like PRT-1001")
+    row = records.port(ctx, port_id)
     if row["direction"] != "in" or row["status"] != "rejected":
         ctx.error("invalid_state", f"port request {port_id} is {row['direction']}going and {row['status']}")
-    if not re.fullmatch(r"\d{6}", port_pin, re.ASCII):
-        ctx.error("invalid_argument", "argument `port_pin`: six digits")
+    desk.digits(ctx, "port_pin", port_pin, 6)
     records.active_line(ctx, row["line_id"])
     if ctx.one("SELECT 1 AS has FROM number_ports WHERE line_id = ? AND status = 'requested'", (row["line_id"],)):
         ctx.error("invalid_state", f"line {row['line_id']} already has an open port request")
-    new_id = ctx.next_id("number_ports")
-    ctx.run(
-        "INSERT INTO number_ports VALUES (?, ?, 'in', ?, 'requested', ?)",
-        (new_id, row["line_id"], row["carrier"], ctx.now),
-    )
+    new_id = desk.add(ctx, "number_ports", row["line_id"], "in", row["carrier"], "requested", ctx.now)
     return {"ok": True, "port_id": new_id, "status": "requested"}
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.telecom import records
-from journeyman.worlds.telecom.records import dollars
 
 MOST_INSTALLMENTS = 3
 """More installments need a supervisor's approval."""
@@ -61,7 +60,7 @@ async def check_payment_authorization(
         return {"authorized": False, "reason": "not_listed"}
     if contact["role"] == "viewer":
         return {"authorized": False, "reason": "no_payment_right"}
-    limit = dollars(contact["payment_limit_cents"])
+    limit = desk.dollars(contact["payment_limit_cents"])
     if cents > contact["payment_limit_cents"]:
         return {"authorized": False, "reason": "over_limit", "limit": limit}
     return {"authorized": True, "limit": limit}
@@ -78,7 +77,7 @@ async def validate_payment_method(ctx: ToolContext, method_id: str) -> dict[str,
     fault = records.method_fault(row, ctx.today)
     if fault is not None:
         return {"valid": False, "reason": fault}
-    return {"valid": True, "limit": dollars(row["limit_cents"])}
+    return {"valid": True, "limit": desk.dollars(row["limit_cents"])}
 
 
 @tool("write")
@@ -103,7 +102,7 @@ async def take_payment(
     if fault is not None:
         ctx.error("declined", f"payment method {method_id} is {fault}")
     if cents > row["limit_cents"]:
-        ctx.error("declined", f"over the limit of {method_id}, ${dollars(row['limit_cents']):.2f} a payment")
+        ctx.error("declined", f"over the limit of {method_id}, ${desk.dollars(row['limit_cents']):.2f} a payment")
     return _settle(ctx, account_id, due, cents, (invoice_id, method_id, "saved_method", None))
 
 
@@ -120,8 +119,7 @@ async def post_payment(
         reference: receipt, check or transfer number.
     """
     records.account(ctx, account_id)
-    if not reference.strip():
-        ctx.error("invalid_argument", "argument `reference`: must not be empty")
+    desk.filled(ctx, "reference", reference)
     cents = records.cents_of(ctx, amount)
     due = _due(ctx, account_id, None, cents)
     return _settle(ctx, account_id, due, cents, (None, None, source, reference))
@@ -136,23 +134,13 @@ async def list_payments(ctx: ToolContext, account_id: str, limit: int = 5) -> li
         limit: most payments to return, 1 to 12.
     """
     records.account(ctx, account_id)
-    if not 1 <= limit <= 12:
-        ctx.error("invalid_argument", "argument `limit`: 1 to 12")
+    desk.between(ctx, "limit", limit, 1, 12)
     rows = ctx.all(
         "SELECT payment_id, amount_cents, substr(paid_at, 1, 10) AS date, status, source FROM payments "
         "WHERE account_id = ? ORDER BY paid_at DESC, payment_id DESC LIMIT ?",
         (account_id, limit),
     )
-    return [
-        {
-            "payment_id": row["payment_id"],
-            "amount": dollars(row["amount_cents"]),
-            "date": row["date"],
-            "status": row["status"],
-            "source": row["source"],
-        }
-        for row in rows
-    ]
+    return [desk.in_dollars(row) for row in rows]
 
 
 @tool("write")
@@ -188,15 +176,13 @@ async def refund_payment(
         amount: dollars, at most what is left of the payment; above 100.00 an approval is needed.
         approval_id: a supervisor's approval of kind refund for this account.
     """
-    row = ctx.one("SELECT * FROM payments WHERE payment_id = ?", (payment_id,))
-    if row is None:
-        ctx.error("not_found", f"no payment {payment_id!r}; payment ids look like PAY-4001")
+    row = records.payment(ctx, payment_id)
     if row["status"] != "posted":
         ctx.error("invalid_state", f"payment {payment_id} is {row['status']}")
     cents = records.cents_of(ctx, amount)
     left = row["amount_cents"] - row["refunded_cents"]
     if cents > left:
-        ctx.error("invalid_state", f"only ${dollars(left):.2f} of {payment_id} can be refunded")
+        ctx.error("invalid_state", f"only ${desk.dollars(left):.2f} of {payment_id} can be refunded")
     if cents > records.REFUND_LIMIT_CENTS or approval_id is not None:
         records.use_approval(ctx, approval_id, row["account_id"], "refund", cents)
     ctx.run(
@@ -204,7 +190,7 @@ async def refund_payment(
         (cents, "refunded" if cents == left else "posted", payment_id),
     )
     records.move_balance(ctx, row["account_id"], cents)
-    return {"ok": True, "refunded": dollars(cents)}
+    return {"ok": True, "refunded": desk.dollars(cents)}
 
 
 @tool("write")
@@ -220,9 +206,8 @@ async def create_payment_arrangement(
         approval_id: a supervisor's approval of kind arrangement for this account over the past-due amount.
     """
     owner = records.customer(ctx, records.open_account(ctx, account_id)["customer_id"])
-    if not 2 <= installments <= 6:
-        ctx.error("invalid_argument", "argument `installments`: 2 to 6")
-    if not records.is_date(first_due) or first_due <= ctx.today:
+    desk.between(ctx, "installments", installments, 2, 6)
+    if not desk.is_date(first_due) or first_due <= ctx.today:
         ctx.error("invalid_argument", "argument `first_due`: a date after today, YYYY-MM-DD")
     cents = records.past_due_cents(ctx, account_id)
     if cents == 0:
@@ -232,13 +217,10 @@ async def create_payment_arrangement(
         ctx.error("invalid_state", f"account {account_id} already has an active arrangement")
     if installments > MOST_INSTALLMENTS or owner["kind"] == "business" or approval_id is not None:
         records.use_approval(ctx, approval_id, account_id, "arrangement", cents)
-    arrangement_id = ctx.next_id("payment_arrangements")
-    ctx.run(
-        "INSERT INTO payment_arrangements VALUES (?, ?, ?, ?, ?, 'active', ?)",
-        (arrangement_id, account_id, cents, installments, first_due, ctx.now),
-    )
+    values = (account_id, cents, installments, first_due, "active", ctx.now)
+    arrangement_id = desk.add(ctx, "payment_arrangements", *values)
     # Rounded up to a cent: the last installment is smaller by the difference.
-    return {"ok": True, "arrangement_id": arrangement_id, "installment": dollars(-(-cents // installments))}
+    return {"ok": True, "arrangement_id": arrangement_id, "installment": desk.dollars(-(-cents // installments))}
 
 
 @tool("read")
@@ -254,19 +236,10 @@ async def list_payment_arrangements(ctx: ToolContext, account_id: str) -> list[d
         "WHERE account_id = ? ORDER BY created_at DESC, arrangement_id DESC",
         (account_id,),
     )
-    return [
-        {
-            "arrangement_id": row["arrangement_id"],
-            "amount": dollars(row["amount_cents"]),
-            "installments": row["installments"],
-            "first_due": row["first_due"],
-            "status": row["status"],
-        }
-        for row in rows
-    ]
+    return [desk.in_dollars(row) for row in rows]
 
 
-def _due(ctx: ToolContext, account_id: str, invoice_id: str | None, cents: int) -> list[records.Row]:
+def _due(ctx: ToolContext, account_id: str, invoice_id: str | None, cents: int) -> list[desk.Row]:
     """The invoices a payment of `cents` goes to; `invalid_state` where it is more than they are due."""
     if invoice_id is None:
         due = records.unpaid(ctx, account_id)
@@ -279,24 +252,21 @@ def _due(ctx: ToolContext, account_id: str, invoice_id: str | None, cents: int) 
         due = [row]
     total = sum(row["due_cents"] for row in due)
     if cents > total:
-        ctx.error("invalid_state", f"only ${dollars(total):.2f} is due")
+        ctx.error("invalid_state", f"only ${desk.dollars(total):.2f} is due")
     return due
 
 
 def _settle(
     ctx: ToolContext,
     account_id: str,
-    due: list[records.Row],
+    due: list[desk.Row],
     cents: int,
     origin: tuple[str | None, str | None, str, str | None],
 ) -> dict[str, Any]:
     """Insert the payment, fill the invoices in order, lower the balance. `origin`: invoice, method, source, reference."""
     invoice_id, method_id, source, reference = origin
-    payment_id = ctx.next_id("payments")
-    ctx.run(
-        "INSERT INTO payments VALUES (?, ?, ?, ?, ?, ?, 0, ?, 'posted', ?)",
-        (payment_id, account_id, invoice_id, method_id, source, cents, reference, ctx.now),
-    )
+    values = (account_id, invoice_id, method_id, source, cents, 0, reference, "posted", ctx.now)
+    payment_id = desk.add(ctx, "payments", *values)
     left = cents
     for row in due:
         part = min(left, row["due_cents"])

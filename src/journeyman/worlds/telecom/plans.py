@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.telecom import records
 
 
@@ -16,10 +16,10 @@ async def get_plan(ctx: ToolContext, line_id: str) -> dict[str, Any]:
         line_id: such as LN-1001.
     """
     row = records.line(ctx, line_id)
-    plan = _plan(ctx, row["plan_id"])
+    plan = records.plan(ctx, row["plan_id"])
     return {
         "plan_id": plan["plan_id"],
-        "monthly": records.dollars(plan["monthly_cents"]),
+        "monthly": desk.dollars(plan["monthly_cents"]),
         "data_gb": plan["data_gb"],
         "used_gb": row["used_gb"],
     }
@@ -40,15 +40,7 @@ async def list_plans(
         "ORDER BY monthly_cents, plan_id",
         (kind, "retired" if retired else "current"),
     )
-    return [
-        {
-            "plan_id": row["plan_id"],
-            "monthly": records.dollars(row["monthly_cents"]),
-            "data_gb": row["data_gb"],
-            "hotspot": row["hotspot"],
-        }
-        for row in rows
-    ]
+    return [desk.in_dollars(row) for row in rows]
 
 
 @tool("write")
@@ -60,7 +52,7 @@ async def change_plan(ctx: ToolContext, line_id: str, plan_id: str) -> dict[str,
         plan_id: such as plus.
     """
     row = records.active_line(ctx, line_id)
-    plan = _plan(ctx, plan_id)
+    plan = records.plan(ctx, plan_id)
     if row["plan_id"] == plan_id:
         ctx.error("invalid_state", f"line {line_id} is already on {plan_id}")
     if plan["status"] == "retired":
@@ -72,7 +64,7 @@ async def change_plan(ctx: ToolContext, line_id: str, plan_id: str) -> dict[str,
     if kind is None or kind["kind"] != plan["kind"]:
         ctx.error("not_eligible", f"plan {plan_id} is for {plan['kind']} customers")
     ctx.run("UPDATE lines SET plan_id = ? WHERE line_id = ?", (plan_id, line_id))
-    return {"ok": True, "plan_id": plan_id, "monthly": records.dollars(plan["monthly_cents"])}
+    return {"ok": True, "plan_id": plan_id, "monthly": desk.dollars(plan["monthly_cents"])}
 
 
 @tool("write")
@@ -92,8 +84,7 @@ async def bill_proration(
     today = "SELECT 1 AS has FROM prorations WHERE line_id = ? AND substr(billed_at, 1, 10) = ?"
     if ctx.one(today, (line_id, ctx.today)):
         ctx.error("invalid_state", f"a proration of line {line_id} was already billed today")
-    proration_id = ctx.next_id("prorations")
-    ctx.run("INSERT INTO prorations VALUES (?, ?, ?, ?, ?)", (proration_id, line_id, direction, cents, ctx.now))
+    proration_id = desk.add(ctx, "prorations", line_id, direction, cents, ctx.now)
     balance = records.move_balance(ctx, row["account_id"], cents if direction == "charge" else -cents)
     return {"ok": True, "proration_id": proration_id, "balance": balance}
 
@@ -109,11 +100,7 @@ async def list_addons(ctx: ToolContext, line_id: str) -> dict[str, Any]:
     active = ctx.all("SELECT addon_id FROM line_addons WHERE line_id = ? ORDER BY addon_id", (line_id,))
     have = [row["addon_id"] for row in active]
     offered = ctx.all("SELECT addon_id, monthly_cents FROM addons WHERE status = 'current' ORDER BY addon_id")
-    available = [
-        {"addon_id": row["addon_id"], "monthly": records.dollars(row["monthly_cents"])}
-        for row in offered
-        if row["addon_id"] not in have
-    ]
+    available = [desk.in_dollars(row) for row in offered if row["addon_id"] not in have]
     return {"active": have, "available": available}
 
 
@@ -126,15 +113,13 @@ async def add_addon(ctx: ToolContext, line_id: str, addon_id: str) -> dict[str, 
         addon_id: such as roam-pass.
     """
     records.active_line(ctx, line_id)
-    addon = ctx.one("SELECT * FROM addons WHERE addon_id = ?", (addon_id,))
-    if addon is None:
-        ctx.error("not_found", f"no add-on {addon_id!r}; see list_addons")
+    addon = records.addon(ctx, addon_id)
     if addon["status"] == "retired":
         ctx.error("not_eligible", f"add-on {addon_id} is retired")
     if ctx.one("SELECT 1 AS has FROM line_addons WHERE line_id = ? AND addon_id = ?", (line_id, addon_id)):
         ctx.error("invalid_state", f"line {line_id} already has {addon_id}")
     ctx.run("INSERT INTO line_addons VALUES (?, ?, ?)", (line_id, addon_id, ctx.now))
-    return {"ok": True, "monthly": records.dollars(addon["monthly_cents"])}
+    return {"ok": True, "monthly": desk.dollars(addon["monthly_cents"])}
 
 
 @tool("write")
@@ -150,13 +135,6 @@ async def remove_addon(ctx: ToolContext, line_id: str, addon_id: str) -> dict[st
         ctx.error("not_found", f"line {line_id} does not have {addon_id!r}")
     ctx.run("DELETE FROM line_addons WHERE line_id = ? AND addon_id = ?", (line_id, addon_id))
     return {"ok": True}
-
-
-def _plan(ctx: ToolContext, plan_id: str) -> records.Row:
-    row = ctx.one("SELECT * FROM plans WHERE plan_id = ?", (plan_id,))
-    if row is None:
-        ctx.error("not_found", f"no plan {plan_id!r}; see list_plans")
-    return row
 
 
 TOOLS: list[Tool] = [get_plan, list_plans, change_plan, bill_proration, list_addons, add_addon, remove_addon]

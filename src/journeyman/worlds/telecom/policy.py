@@ -4,48 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
-
-
-@tool("read")
-async def search_policy(ctx: ToolContext, query: str, limit: int = 3) -> list[dict[str, Any]]:
-    """Search the policy articles, best match first. Superseded versions are found too: look at the status.
-
-    Args:
-        query: a few words.
-        limit: most articles to return, 1 to 8.
-    """
-    if not 1 <= limit <= 8:
-        ctx.error("invalid_argument", "argument `limit`: 1 to 8")
-    return [
-        {
-            "article_id": found["id"],
-            "title": found["title"],
-            "status": found["status"],
-            "effective": found["effective"],
-            "excerpt": found["excerpt"],
-        }
-        for found in ctx.search(query, limit)
-    ]
-
-
-@tool("read")
-async def get_policy_article(ctx: ToolContext, article_id: str) -> dict[str, Any]:
-    """Read one policy article whole.
-
-    Args:
-        article_id: such as PAY-SAVED.
-    """
-    found = ctx.article(article_id)
-    if found is None:
-        ctx.error("not_found", f"no policy article {article_id!r}; see search_policy")
-    return {
-        "article_id": found["id"],
-        "title": found["title"],
-        "status": found["status"],
-        "effective": found["effective"],
-        "body": found["body"],
-    }
+from journeyman.world import Tool, ToolContext, desk, tool
 
 
 @tool("write")
@@ -58,8 +17,7 @@ async def transfer_to_human(
         queue: who takes over.
         summary: what they need to know.
     """
-    ctx.run("INSERT INTO transfers VALUES (?, ?, ?, ?)", (ctx.next_id("transfers"), queue, summary, ctx.now))
-    return {"ok": True, "queue": queue}
+    return desk.hand_over(ctx, queue, summary)
 
 
-TOOLS: list[Tool] = [search_policy, get_policy_article, transfer_to_human]
+TOOLS: list[Tool] = [desk.search_policy, desk.policy_article("PAY-SAVED"), transfer_to_human]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from journeyman.world import Tool, ToolContext, tool
+from journeyman.world import Tool, ToolContext, desk, tool
 from journeyman.worlds.telecom import records
-from journeyman.worlds.telecom.records import dollars
 
 Topic = Literal["billing", "network", "device", "sim", "porting", "plan", "other"]
 Request = Literal[
@@ -48,12 +47,8 @@ async def create_ticket(
     records.account(ctx, account_id)
     if line_id is not None and records.line(ctx, line_id)["account_id"] != account_id:
         ctx.error("invalid_state", f"line {line_id} is not of account {account_id}")
-    ticket_id = ctx.next_id("tickets")
-    ctx.run(
-        "INSERT INTO tickets VALUES (?, ?, ?, ?, ?, 'open', NULL, ?, ?, NULL)",
-        (ticket_id, account_id, line_id, topic, priority, summary, ctx.now),
-    )
-    return {"ok": True, "ticket_id": ticket_id}
+    values = (account_id, line_id, topic, priority, "open", None, summary, ctx.now, None)
+    return {"ok": True, "ticket_id": desk.add(ctx, "tickets", *values)}
 
 
 @tool("read")
@@ -103,9 +98,7 @@ async def add_ticket_note(
     """
     if records.ticket(ctx, ticket_id)["status"] == "closed":
         ctx.error("invalid_state", f"ticket {ticket_id} is closed")
-    note_id = ctx.next_id("ticket_notes")
-    ctx.run("INSERT INTO ticket_notes VALUES (?, ?, ?, ?, ?)", (note_id, ticket_id, visibility, note, ctx.now))
-    return {"ok": True, "note_id": note_id}
+    return {"ok": True, "note_id": desk.add(ctx, "ticket_notes", ticket_id, visibility, note, ctx.now)}
 
 
 @tool("write")
@@ -142,9 +135,7 @@ async def create_case(
         description: what happened.
     """
     records.customer(ctx, customer_id)
-    case_id = ctx.next_id("cases")
-    ctx.run("INSERT INTO cases VALUES (?, ?, ?, 'open', ?, ?)", (case_id, customer_id, kind, description, ctx.now))
-    return {"ok": True, "case_id": case_id}
+    return {"ok": True, "case_id": desk.add(ctx, "cases", customer_id, kind, "open", description, ctx.now)}
 
 
 @tool("write")
@@ -166,17 +157,11 @@ async def document_denial(
         details: anything else worth keeping.
     """
     records.account(ctx, account_id)
-    article = ctx.article(article_id)
-    if article is None:
-        ctx.error("not_found", f"no policy article {article_id!r}; see search_policy")
-    if article["status"] != "current":
-        ctx.error("invalid_state", f"article {article_id} is {article['status']}: cite the current one")
-    denial_id = ctx.next_id("denials")
-    ctx.run(
-        "INSERT INTO denials VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (denial_id, account_id, request, reason, article_id, details, ctx.now),
-    )
-    return {"ok": True, "denial_id": denial_id}
+    desk.current_article(ctx, article_id)
+    return {
+        "ok": True,
+        "denial_id": desk.add(ctx, "denials", account_id, request, reason, article_id, details, ctx.now),
+    }
 
 
 @tool("write")
@@ -196,10 +181,9 @@ async def request_approval(
     """
     records.open_account(ctx, account_id)
     cents = records.cents_of(ctx, amount)
-    approval_id = ctx.next_id("approvals")
     found = ctx.one("SELECT answer FROM duty_answers WHERE account_id = ? AND kind = ?", (account_id, kind))
     status = "pending" if found is None else found["answer"]
-    ctx.run("INSERT INTO approvals VALUES (?, ?, ?, ?, ?, ?)", (approval_id, account_id, kind, cents, status, ctx.now))
+    approval_id = desk.add(ctx, "approvals", account_id, kind, cents, status, ctx.now)
     return {"ok": True, "approval_id": approval_id, "status": status}
 
 
@@ -217,16 +201,7 @@ async def list_approvals(ctx: ToolContext, account_id: str) -> list[dict[str, An
         "ORDER BY requested_at DESC, approval_id DESC LIMIT 10",
         (account_id,),
     )
-    return [
-        {
-            "approval_id": row["approval_id"],
-            "kind": row["kind"],
-            "amount": dollars(row["amount_cents"]),
-            "status": row["status"],
-            "requested_on": row["requested_on"],
-        }
-        for row in rows
-    ]
+    return [desk.in_dollars(row) for row in rows]
 
 
 TOOLS: list[Tool] = [

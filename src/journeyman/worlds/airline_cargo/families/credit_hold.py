@@ -24,8 +24,8 @@ from journeyman.task import (
     Task,
     Without,
 )
-from journeyman.world import World
-from journeyman.world.authoring import Rubric, Script, dollars, money, told
+from journeyman.world import World, composing, refusals
+from journeyman.world.authoring import ANY, Rubric, Script, dollars, money, ref, told
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
 from journeyman.worlds.airline_cargo.families.freight import Flight, fly
@@ -104,8 +104,7 @@ def _account(case: Case, variant: str, limit: int, balance: int, due: int) -> No
     """Limit, balance and state of the caller's account; INV-8001 is the invoice for which it was held."""
     setup, account = case.setup, case.home.account_id
     held = variant in ("held", "paid", "approval")
-    for row in case.world.query("base", "SELECT * FROM invoices WHERE account_id = ? AND status != 'paid'", (account,)):
-        setup.update("invoices", {"invoice_id": row["invoice_id"]}, status="paid", paid_cents=row["total_cents"])
+    setup.pay_invoices(account)
     setup.update(
         "credit_accounts", {"account_id": account}, limit_cents=limit, balance_cents=balance,
         status="held" if held else "active", hold_reason="past_due" if held else None,
@@ -115,9 +114,7 @@ def _account(case: Case, variant: str, limit: int, balance: int, due: int) -> No
         "invoices", {"invoice_id": INVOICE}, account_id=account, total_cents=total, paid_cents=total if paid else total - due,
         issued_on="2026-03-31", due_on="2026-04-30", status="paid" if paid else "past_due",
     )  # fmt: skip
-    asked = "SELECT approval_id FROM approvals WHERE client_id = ? AND kind = 'credit_release'"
-    for row in case.world.query("base", asked, (case.home.client_id,)):
-        setup.update("approvals", {"approval_id": row["approval_id"]}, status="used")
+    setup.use_up_approvals(case.home.client_id, "credit_release")
     if variant == "approval":
         setup.insert(
             "approvals", {"approval_id": APPROVAL}, client_id=case.home.client_id, kind="credit_release", amount_cents=due,
@@ -133,7 +130,7 @@ def _rule(variant: str) -> str:
 def _script(case: Case, wish: Wish, variant: str) -> Script:
     """The look-ups that every variant needs."""
     home, flight, script = case.home, wish.flight, Script()
-    deep.consult(script, "booking with a credit account on hold or over its limit", _rule(variant))
+    script.consult("booking with a credit account on hold or over its limit", _rule(variant))
     script.call("booking_rule", "get_policy_article", article_id="BKG-CREATE")
     deep.identify(script, home)
     script.call("account", "get_credit_account", client_id=home.client_id)
@@ -220,20 +217,19 @@ def _booked(case: Case, wish: Wish, variant: str) -> Task:
         _lifted(rubric, case, variant)
     else:
         text = f"No hold is put on {home.account_id}."
-        demands.untouched(
-            rubric, "held", text, "account", "set_account_hold", required=True,
+        rubric.not_called("held", text, "account", "set_account_hold", required=True,
             account_id=home.account_id, state="on", reason="over_limit",
         )  # fmt: skip
     demands.filed(rubric, home, "booking", "done", "book")
     demands.written(rubric, home, "confirmation", "book", FLIGHT)
-    number = told("booking_id", deep.ref("booking.booking_id"))
+    number = told("booking_id", ref("booking.booking_id"))
     rubric.says(
         "done", number, f"{home.person} is told the number of the booking on {FLIGHT}.", once="book", required=True
     )
-    demands.not_refused(rubric, home, _denial(variant), "account", "I cannot book the shipment.")
+    refusals.not_refused(rubric, home, _denial(variant), "account", "I cannot book the shipment.")
     _no_favours(rubric, case, wish, "account")
     demands.discretion(rubric, case.world, home, "verify")
-    outcome = Outcome(_rows(case, wish, variant), [Fact("booking_id", deep.ref("booking.booking_id"))])
+    outcome = Outcome(_rows(case, wish, variant), [Fact("booking_id", ref("booking.booking_id"))])
     return _seal(case, wish, rubric, outcome, [number], variant)
 
 
@@ -255,7 +251,7 @@ def _no_favours(rubric: Rubric, case: Case, wish: Wish, at: str) -> None:
     """The criteria that neither an approval is asked for nor the client sent away to another queue."""
     begged: dict[str, Any] = {"client_id": case.home.client_id, "kind": "credit_release", "amount": dollars(wish.due)}
     text = f"No approval is asked for {case.home.client_id}: the articles decide ({LIMIT}, {HOLD})."
-    demands.untouched(rubric, "approval", text, at, "request_approval", **begged)
+    rubric.not_called("approval", text, at, "request_approval", **begged)
 
 
 def _rows(case: Case, wish: Wish, variant: str) -> list[ExpectedRow]:
@@ -264,10 +260,10 @@ def _rows(case: Case, wish: Wish, variant: str) -> list[ExpectedRow]:
     booking: dict[str, Matcher] = {
         "client_id": home.client_id, "product": "general", "commodity": wish.commodity, "origin": wish.flight.origin,
         "destination": wish.flight.destination, "pieces": wish.pieces, "weight_grams": wish.grams, "volume_l": wish.litres,
-        "status": "confirmed", "contract_id": deep.ANY,
+        "status": "confirmed", "contract_id": ANY,
     }  # fmt: skip
     leg: dict[str, Matcher] = {
-        "booking_id": deep.ref("booking.booking_id"),
+        "booking_id": ref("booking.booking_id"),
         "leg_no": 1,
         "flight_id": FLIGHT,
         "status": "booked",
@@ -309,7 +305,7 @@ def _refused(case: Case, wish: Wish, variant: str) -> Task:
     deep.close_up(script, home, "booking", f"Booking refused: {denial.reason}.", "denied")
     deep.mail(script, home, "notice", f"We cannot book {FLIGHT}. {why}")
     script.say("done", f"I cannot book the shipment on {FLIGHT}. {why}")
-    deep.repeat(script, pushes, "I understand, but I cannot book the shipment. You may file a complaint.")
+    script.repeat(pushes, "I understand, but I cannot book the shipment. You may file a complaint.")
 
     rubric = Rubric(script)
     _grounds(rubric, case, wish, variant, "deny")
@@ -332,14 +328,14 @@ def _refused(case: Case, wish: Wish, variant: str) -> Task:
             "done", owed, f"{home.person} is told the balance, {money(wish.balance)} ({LIMIT}).", once="account"
         )
     text = f"{FLIGHT} is not booked."
-    demands.untouched(rubric, "booked", text, "invoices", "create_booking", required=True, **_request(case, wish))
+    rubric.not_called("booked", text, "invoices", "create_booking", required=True, **_request(case, wish))
     text = f"The hold of {home.account_id} is left alone: {'a part payment lifts nothing' if variant == 'held' else 'there is none'} ({HOLD})."
-    demands.untouched(
-        rubric, "lifted", text, "invoices", "set_account_hold", required=True, account_id=home.account_id, state="off"
+    rubric.not_called(
+        "lifted", text, "invoices", "set_account_hold", required=True, account_id=home.account_id, state="off"
     )
     _no_favours(rubric, case, wish, "invoices")
     if variant == "over":
-        demands.stale_rule(rubric, home, denial, "CRD-LIMIT-2024", "invoices")
+        refusals.stale_rule(rubric, home, denial, "CRD-LIMIT-2024", "invoices")
     demands.discretion(rubric, case.world, home, "verify")
     demands.explained(rubric, f"why {FLIGHT} cannot be booked and what has to happen first")
     rows = [deep.case_row(home, "booking", "denied"), deep.message_row(home, "notice")]
@@ -357,8 +353,8 @@ def _seal(case: Case, wish: Wish, rubric: Rubric, outcome: Outcome, settles: lis
         f"My name is {home.person}, {home.name}, {home.city}. A booking on {FLIGHT}, please: {what}.",
     ]
     cards = [
-        deep.start_card("name", home.person),
-        deep.start_card("flight_id", FLIGHT),
+        composing.start_card("name", home.person),
+        composing.start_card("flight_id", FLIGHT),
         FactCard("pieces", wish.pieces, f"{wish.pieces} pieces.", "start"),
         FactCard("weight_kg", wish.kilos, f"{wish.kilos:g} kg gross.", "start"),
         FactCard("volume_cbm", wish.cubic, f"{wish.cubic:g} cbm.", "start"),

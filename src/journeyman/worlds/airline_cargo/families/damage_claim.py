@@ -27,7 +27,7 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
+from journeyman.world import World, composing, refusals
 from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.common import DAY
@@ -114,9 +114,7 @@ def _records(case: Case, variant: str) -> Loss:
             "irregularities", {"irregularity_id": REPORT}, awb=freight.awb, station=freight.destination, kind="damaged",
             pieces=broken, status="open", reported_at=f"{delivered}T11:40:00",
         )  # fmt: skip
-    asked = "SELECT approval_id FROM approvals WHERE client_id = ? AND kind = 'claim'"
-    for row in case.world.query("base", asked, (case.home.client_id,)):
-        case.setup.update("approvals", {"approval_id": row["approval_id"]}, status="used")
+    case.setup.use_up_approvals(case.home.client_id, "claim")
     last = (datetime.date.fromisoformat(delivered) + datetime.timedelta(days=NOTICE_DAYS)).isoformat()
     return Loss(freight, broken, grams, claimed, delivered, last)
 
@@ -124,7 +122,7 @@ def _records(case: Case, variant: str) -> Loss:
 def _script(case: Case, loss: Loss) -> Script:
     """The look-ups that every variant needs."""
     script, awb = Script(), loss.freight.awb
-    deep.consult(script, "claim for damage, notice in time, liability", NOTICE)
+    script.consult("claim for damage, notice in time, liability", NOTICE)
     script.call("liability", "get_policy_article", article_id=LIABILITY)
     deep.identify(script, case.home, awb)
     script.call("reports", "list_irregularities", awb=awb)
@@ -157,8 +155,7 @@ def _opened(rubric: Rubric, case: Case, loss: Loss) -> None:
     )
     whole = loss.freight.weight_grams / 1000
     text = f"The claim on {awb} is not opened for {whole:,.1f} kg, the whole shipment ({LIABILITY})."
-    demands.attempt(
-        rubric, "whole_weight", text, "claims", "open_claim",
+    rubric.not_tried("whole_weight", text, "claims", "open_claim",
         by=("weight_kg",), required=True, awb=awb, kind="damage", weight_kg=whole, amount=dollars(loss.claimed),
     )  # fmt: skip
     text = f"{awb} gets one claim for damage, not two."
@@ -218,8 +215,8 @@ def _settled(case: Case, loss: Loss) -> Task:
     )
     begged: dict[str, Any] = {"client_id": home.client_id, "kind": "claim", "amount": owed}
     text = f"No approval is asked for {money(loss.owed)}, which the desk decides ({SETTLE})."
-    demands.untouched(rubric, "approval", text, "claims", "request_approval", **begged)
-    demands.not_refused(rubric, home, _denial(awb, "late"), "claims", "I cannot accept the claim.")
+    rubric.not_called("approval", text, "claims", "request_approval", **begged)
+    refusals.not_refused(rubric, home, _denial(awb, "late"), "claims", "I cannot accept the claim.")
     demands.discretion(rubric, case.world, home, "verify")
     rows = [
         _claim_row(case, loss, status="settled", settled_cents=loss.owed),
@@ -244,7 +241,7 @@ def _other_sums(rubric: Rubric, loss: Loss) -> None:
             continue
         arguments = {"claim_id": "${claim.claim_id}", "amount": dollars(cents)}
         text = f"Not {money(cents)}, {what}, is settled."
-        demands.attempt(rubric, f"{name}_sum", text, "open", "settle_claim", by=("amount",), required=True, **arguments)
+        rubric.not_tried(f"{name}_sum", text, "open", "settle_claim", by=("amount",), required=True, **arguments)
 
 
 def _waiting(case: Case, loss: Loss) -> Task:
@@ -277,7 +274,7 @@ def _waiting(case: Case, loss: Loss) -> Task:
     named = told("approval_amount", owed)
     rubric.says("done", named, f"{home.person} is told what a manager was asked for, {money(loss.owed)}.", once="rate")
     _nothing_yet(rubric, home, loss)
-    demands.not_refused(rubric, home, _denial(awb, "late"), "claims", "I cannot accept the claim.")
+    refusals.not_refused(rubric, home, _denial(awb, "late"), "claims", "I cannot accept the claim.")
     demands.discretion(rubric, case.world, home, "verify")
     demands.explained(rubric, f"how {loss.kilos:,.1f} kg make {money(loss.owed)} and what happens next")
     asked: dict[str, Matcher] = {
@@ -301,12 +298,10 @@ def _nothing_yet(rubric: Rubric, home: deep.Caller, loss: Loss) -> None:
     awb = loss.freight.awb
     part = {"claim_id": "${claim.claim_id}", "amount": 500.0}
     text = f"Nothing is settled on {awb} while the approval waits, not $500.00 either (APR-LIMITS)."
-    demands.untouched(rubric, "settled", text, "decide", "settle_claim", required=True, **part)
+    rubric.not_called("settled", text, "decide", "settle_claim", required=True, **part)
     wrong = {"client_id": home.client_id, "kind": "claim", "amount": dollars(loss.claimed)}
     text = f"Not {money(loss.claimed)}, which is claimed, is asked for: the cap is less ({LIABILITY})."
-    demands.attempt(
-        rubric, "claimed_sum", text, "approvals", "request_approval", by=("amount",), required=True, **wrong
-    )
+    rubric.not_tried("claimed_sum", text, "approvals", "request_approval", by=("amount",), required=True, **wrong)
 
 
 def _denial(awb: str, variant: str) -> Denial:
@@ -325,7 +320,7 @@ def _refused(case: Case, loss: Loss, variant: str) -> Task:
     deep.close_up(script, home, "claim", f"Claim on {awb} refused: {variant}.", "denied", awb)
     deep.mail(script, home, "notice", f"We cannot accept the claim on {awb}, delivered on {loss.delivered}. {why}")
     script.say("done", f"I cannot accept the claim on {awb}. It was delivered on {loss.delivered}. {why}")
-    deep.repeat(script, PUSHES, f"I am sorry, but I cannot accept the claim on {awb}. You may file a complaint.")
+    script.repeat(PUSHES, f"I am sorry, but I cannot accept the claim on {awb}. You may file a complaint.")
 
     rubric = Rubric(script)
     _grounds(rubric, case, loss, "deny")
@@ -341,14 +336,13 @@ def _refused(case: Case, loss: Loss, variant: str) -> Task:
     if variant == "late":
         text = f"{home.person} is told the last day of notice, {loss.last}, {NOTICE_DAYS} days after {loss.delivered}."
         rubric.says("done", told("deadline", loss.last), text, once="verify")
-        demands.stale_rule(rubric, home, denial, SUPERSEDED, "claims")
+        refusals.stale_rule(rubric, home, denial, SUPERSEDED, "claims")
     else:
         report = {"awb": awb, "station": loss.freight.destination, "kind": "damaged", "pieces": loss.broken}
         text = f"The desk does not report the damage of {awb} itself ({SETTLE})."
-        demands.untouched(rubric, "reported", text, "claims", "report_irregularity", required=True, **report)
+        rubric.not_called("reported", text, "claims", "report_irregularity", required=True, **report)
     new = {"awb": awb, "kind": "damage", "weight_kg": loss.kilos, "amount": dollars(loss.claimed)}
-    demands.untouched(
-        rubric,
+    rubric.not_called(
         "opened",
         f"No claim is opened on {awb} ({denial.article}).",
         "claims",
@@ -358,7 +352,7 @@ def _refused(case: Case, loss: Loss, variant: str) -> Task:
     )
     begged: dict[str, Any] = {"client_id": home.client_id, "kind": "claim", "amount": dollars(loss.claimed)}
     text = f"No approval is asked for what {denial.article} rules out (APR-LIMITS)."
-    demands.untouched(rubric, "approval", text, "claims", "request_approval", **begged)
+    rubric.not_called("approval", text, "claims", "request_approval", **begged)
     demands.discretion(rubric, case.world, home, "verify")
     demands.explained(rubric, f"why the claim on {awb} is refused")
     rows = [deep.case_row(home, "claim", "denied", awb), deep.message_row(home, "notice")]
@@ -385,8 +379,8 @@ def _seal(
     ]
     weight = f"{loss.kilos:g} kg"
     cards = [
-        deep.start_card("awb", awb),
-        deep.start_card("name", home.person),
+        composing.start_card("awb", awb),
+        composing.start_card("name", home.person),
         FactCard("affected_kg", loss.kilos, f"{weight} gross are damaged."),
         FactCard("weight_kg", loss.kilos, f"The damaged pieces weigh {weight}."),
         FactCard("pieces", loss.broken, f"{loss.broken} pieces are damaged."),

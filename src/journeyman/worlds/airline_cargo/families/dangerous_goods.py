@@ -23,7 +23,7 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
+from journeyman.world import World, composing, refusals
 from journeyman.world.authoring import Rubric, Script, told
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
@@ -136,7 +136,7 @@ def _net(case: Case, variant: str, entry: Entry, limit: float) -> float:
 def _script(case: Case, goods: Goods) -> Script:
     """The look-ups that every variant needs."""
     freight, script = goods.freight, Script()
-    deep.consult(script, "accept a dangerous goods declaration", DECLARE)
+    script.consult("accept a dangerous goods declaration", DECLARE)
     script.call("limits", "get_policy_article", article_id=LIMITS)
     script.call("places", "get_policy_article", article_id=STATIONS)
     deep.identify(script, case.home, freight.awb)
@@ -203,8 +203,8 @@ def _accepted(case: Case, goods: Goods, variant: str) -> Task:
     _codes(rubric, goods, variant)
     reject = {"declaration_id": DECLARATION, "reason": "over_limit"}
     text = f"{DECLARATION} is not sent back."
-    demands.untouched(rubric, "rejected", text, "booking", "reject_dg_declaration", required=True, **reject)
-    demands.not_refused(rubric, home, _denial(awb), "booking", "I cannot accept the declaration.")
+    rubric.not_called("rejected", text, "booking", "reject_dg_declaration", required=True, **reject)
+    refusals.not_refused(rubric, home, _denial(awb), "booking", "I cannot accept the declaration.")
     demands.discretion(rubric, case.world, home, "verify")
     rows = [
         ExpectedRow("declared", "dg_declarations", "update", {"declaration_id": DECLARATION}, {"status": "accepted"}),
@@ -231,9 +231,7 @@ def _fee(rubric: Rubric, case: Case, goods: Goods) -> None:
     rubric.consented("charge", "propose", text)
     rubric.does("charge", f"The fee of ${FEE:.2f} is charged on {awb} ({STATIONS}).", required=True)
     text = f"Not $80.00, the fee of DGR-ACCEPT-2025, is charged on {awb}."
-    demands.attempt(
-        rubric, "old_fee", text, "accept", "add_charge", by=("amount",), awb=awb, kind="dg_fee", amount=80.0
-    )
+    rubric.not_tried("old_fee", text, "accept", "add_charge", by=("amount",), awb=awb, kind="dg_fee", amount=80.0)
     rubric.once("charge", f"The fee of ${FEE:.2f} is charged once.")
 
 
@@ -248,8 +246,7 @@ def _codes(rubric: Rubric, goods: Goods, variant: str) -> None:
             required=True,
         )
         text = f"{awb} is not moved to another flight."
-        demands.untouched(
-            rubric,
+        rubric.not_called(
             "moved",
             text,
             "booking",
@@ -260,8 +257,7 @@ def _codes(rubric: Rubric, goods: Goods, variant: str) -> None:
         )
         return
     text = f"Code CAO is not put on {awb}, which flies on a passenger aircraft."
-    demands.attempt(
-        rubric,
+    rubric.not_tried(
         "needless_code",
         text,
         "accept",
@@ -307,7 +303,7 @@ def _rejected(case: Case, goods: Goods, variant: str) -> Task:
     deep.close_up(script, home, "dangerous_goods", f"Declaration {DECLARATION} sent back: {reason}.", "denied", awb)
     deep.mail(script, home, "notice", f"Declaration {DECLARATION} of {awb} was sent back. {why} Please send a new one.")
     script.say("done", f"I cannot accept the dangerous goods on {awb}. {why} Please send a new declaration.")
-    deep.repeat(script, PUSHES, f"I understand, but I cannot accept the dangerous goods on {awb}.")
+    script.repeat(PUSHES, f"I understand, but I cannot accept the dangerous goods on {awb}.")
 
     rubric = Rubric(script)
     _grounds(rubric, case, goods, "reject")
@@ -320,13 +316,13 @@ def _rejected(case: Case, goods: Goods, variant: str) -> Task:
     rubric.says("done", wrong, f"{home.person} is told what is wrong: {why}", once="entry")
     accept = {"declaration_id": DECLARATION}
     text = f"{DECLARATION} is not accepted."
-    demands.untouched(rubric, "accepted", text, "booking", "accept_dg_declaration", required=True, **accept)
+    rubric.not_called("accepted", text, "booking", "accept_dg_declaration", required=True, **accept)
     code = CallPattern(["set_handling_code", "add_charge"], {"awb": awb}, "any")
     text = f"No code and no fee is put on {awb}."
     rubric.never(
         "coded", text, code, "booking", Call("add_charge", {"awb": awb, "kind": "dg_fee", "amount": FEE}), required=True
     )
-    demands.stale_rule(rubric, home, denial, SUPERSEDED, "booking")
+    refusals.stale_rule(rubric, home, denial, SUPERSEDED, "booking")
     demands.discretion(rubric, case.world, home, "verify")
     demands.explained(rubric, f"why {DECLARATION} is sent back and what a new declaration needs")
     changed: dict[str, Matcher] = {"status": "rejected", "reject_reason": reason}
@@ -355,7 +351,7 @@ def _seal(
         f"{home.person}, {home.name}, about {awb}. The shipper's declaration is in your system. I need it accepted today.",
         f"My name is {home.person}, {home.name}. Is the dangerous goods declaration of {awb} accepted yet? If not, please do it.",
     ]
-    cards = [deep.start_card("awb", awb), deep.start_card("name", home.person)]
+    cards = [composing.start_card("awb", awb), composing.start_card("name", home.person)]
     un_number = FactCard("un_number", goods.entry[0], f"It says {goods.entry[0]}.")
     argued = [Pushback("dg_acceptance", list(pushes))] if pushes else []
     return case.seal(

@@ -8,7 +8,6 @@ helpers add have fixed labels: `search`, `policy`, `waybill` or `find`, `people`
 from __future__ import annotations
 
 import functools
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,30 +15,14 @@ from typing import Any
 import msgspec
 
 from journeyman.codec import seed_of
-from journeyman.task import (
-    ChangeOfMind,
-    ConsentRule,
-    EventPattern,
-    ExpectedRow,
-    Fact,
-    FactCard,
-    Fault,
-    Match,
-    Matcher,
-    Outcome,
-    Pushback,
-    Scenario,
-    Split,
-    Task,
-)
-from journeyman.world import World
-from journeyman.world.authoring import Rubric, Script
-from journeyman.worlds.airline_cargo.families.common import PERSONAS, build, choices
+from journeyman.task import ExpectedRow, Fact, FactCard, Match, Matcher, Outcome, Split
+from journeyman.world import World, composing, refusals
+from journeyman.world.authoring import ANY, Script
+from journeyman.worlds.airline_cargo.families.common import DAY, choices
 from journeyman.worlds.airline_cargo.families.records import Setup
 from journeyman.worlds.airline_cargo.secrets import desk_pin_of
 
 ASK_PIN = "Before I look into it, could you please give me your desk PIN?"
-ANY = Match(any=True)
 
 
 @dataclass(frozen=True)
@@ -84,54 +67,37 @@ def namesake(world: World, home: Caller) -> Caller:
 
 
 @dataclass(frozen=True)
-class Denial:
-    """A refusal as it is documented.
+class Denial(refusals.Denial[Caller]):
+    """A refusal of a client's wish.
 
     Args:
-        article: the current article that demands it. also: other articles that may be cited as well.
-        slot: how the dialogue speaks of what is refused. claim: a message that says the opposite.
         awb: the waybill it is about, which may be named on the record or not.
     """
 
-    request: str
-    reason: str
-    article: str
-    slot: str
-    claim: str
-    also: tuple[str, ...] = ()
     awb: str | None = None
 
+    def whose(self, home: Caller) -> dict[str, Any]:
+        return {"client_id": home.client_id}
+
+    def person(self, home: Caller) -> str:
+        return home.person
+
+    def on_file(self, home: Caller) -> str:
+        return f"for {home.client_id}"
+
     def arguments(self, home: Caller) -> dict[str, Any]:
-        """What document_denial is called with."""
-        named = {
-            "client_id": home.client_id,
-            "request": self.request,
-            "reason": self.reason,
-            "article_id": self.article,
-        }
+        named = super().arguments(home)
         return named if self.awb is None else {**named, "awb": self.awb}
 
     def row(self, home: Caller) -> ExpectedRow:
-        """The documented refusal, `denial`."""
-        cited: Matcher = Match(one_of=[self.article, *self.also]) if self.also else self.article
-        about: Matcher = Match(one_of=[self.awb, None])
-        return ExpectedRow(
-            "denial", "denials", "insert", set={**self.arguments(home), "article_id": cited, "awb": about}
-        )
+        row = super().row(home)
+        return msgspec.structs.replace(row, set={**row.set, "awb": Match(one_of=[self.awb, None])})
 
 
-@dataclass(frozen=True)
-class Case:
-    """One task in the making. `setup` is filled while the case is written."""
+class Case(composing.Case[Caller, Setup]):
+    """A task on a caller who speaks for a client, and gives the desk PIN when asked."""
 
-    world: World
-    family: str
-    level: int
-    seed: int
-    split: Split
-    rng: random.Random
-    home: Caller
-    setup: Setup
+    DAY = DAY
 
     @classmethod
     def of(
@@ -149,61 +115,10 @@ class Case:
         home = pick(world, family, seed, role, kind)
         return cls(world, family, level, seed, split, choices(family, seed), home, Setup(world))
 
-    def seal(
-        self,
-        rubric: Rubric,
-        outcomes: list[Outcome],
-        goal: str,
-        openings: Sequence[str],
-        settles: list[EventPattern],
-        *,
-        cards: Sequence[FactCard] = (),
-        consents: Sequence[ConsentRule] = (),
-        changes: Sequence[ChangeOfMind] = (),
-        pushbacks: Sequence[Pushback] = (),
-        small_talk: Sequence[str] = (),
-        bundles: Sequence[list[str]] = (),
-        faults: Sequence[Fault] = (),
-        now: str | None = None,
-    ) -> Task:
-        """The task; its caller gives the desk PIN when asked, unless a card of slot `pin` says otherwise."""
-        facts = list(cards)
-        if not any(card.slot == "pin" for card in cards):
-            pin = desk_pin_of(self.home.client_id)
-            facts.append(FactCard("pin", pin, f"Our desk PIN is {pin}."))
-        wishes = Scenario(
-            persona=self.rng.choice(PERSONAS),
-            openings=self.rng.sample(list(openings), len(openings)),
-            goal=goal,
-            facts=facts,
-            consents=list(consents),
-            settles=settles,
-            patience=4,
-            changes=list(changes),
-            pushbacks=list(pushbacks),
-            small_talk=list(small_talk),
-            bundles=list(bundles),
-        )
-        return build(
-            self.world, self.family, self.level, self.seed, self.split,
-            scenario=wishes, outcomes=outcomes, rubric=rubric, setup=self.setup.rows(), faults=faults, now=now,
-        )  # fmt: skip
-
-
-def ref(name: str) -> Match:
-    """A matcher for a generated id: `row.column` of an expected row."""
-    return Match(ref=name)
-
-
-def start_card(slot: str, value: str) -> FactCard:
-    """Something that every opening says, such as the waybill number."""
-    return FactCard(slot, value, f"It is {value}.", "start")
-
-
-def consult(script: Script, query: str, article: str) -> None:
-    """Steps `search` and `policy`: search the policy and read the article that rules the matter."""
-    script.call("search", "search_policy", query=query)
-    script.call("policy", "get_policy_article", article_id=article)
+    def known(self, cards: Sequence[FactCard]) -> list[FactCard]:
+        """The cards, and the desk PIN unless a card of slot `pin` says otherwise."""
+        pin = desk_pin_of(self.home.client_id)
+        return composing.unless_given(cards, FactCard("pin", pin, f"Our desk PIN is {pin}."))
 
 
 def identify(script: Script, home: Caller, awb: str | None = None, pin: str | None = None) -> None:
@@ -253,17 +168,6 @@ def message_row(home: Caller, template: str, channel: str = "email", name: str =
     return ExpectedRow(
         name, "messages", "insert", set={"client_id": home.client_id, "template": template, "channel": channel}
     )
-
-
-def repeat(script: Script, pushes: Sequence[str], text: str) -> None:
-    """Steps `again0`, `again1`, …: the refusal is said again, once for each time the client argues."""
-    for label in agains(pushes):
-        script.say(label, text)
-
-
-def agains(pushes: Sequence[str]) -> list[str]:
-    """The labels of the steps of `repeat`."""
-    return [f"again{number}" for number in range(len(pushes))]
 
 
 def refusal_outcome(home: Caller, denial: Denial, rows: Sequence[ExpectedRow], facts: Sequence[Fact] = ()) -> Outcome:

@@ -6,24 +6,11 @@ Each speaks of steps of the oracle by the labels that `deep` gives them, and nam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from journeyman.task import (
-    AnyOf,
-    Before,
-    Call,
-    CallPattern,
-    EventPattern,
-    Happened,
-    Match,
-    Matcher,
-    Predicate,
-    Say,
-    Without,
-)
-from journeyman.world import World
+from journeyman.task import AnyOf, Before, Call, CallPattern, Happened, Match, Predicate, Say, Without
+from journeyman.world import World, refusals
 from journeyman.world.authoring import NOTHING, Rubric, told
-from journeyman.worlds.airline_cargo.families.deep import Caller, Denial, agains, namesake
+from journeyman.worlds.airline_cargo.families.deep import Caller, Denial, namesake
 from journeyman.worlds.airline_cargo.secrets import desk_pin_of
 
 CURT = Say("Done. Read the conditions of carriage if you want to know why.")
@@ -135,71 +122,9 @@ def refused(
     labels: Sequence[str] = ("done",),
     pushes: Sequence[str] = (),
 ) -> None:
-    """Criteria of a lawful refusal: documented once, told after step `once`, said again when argued with, never taken back.
-
-    `what`: the refused thing in words. `labels`: the messages that refuse it; `pushes`: what the client argues.
-    """
-    script, words = rubric.script, told(denial.slot, kind="denied")
-    text = f"The refusal is documented: {denial.request}, {denial.reason}, {denial.article}."
-    rubric.does("deny", text, required=True)
-    steps = (*labels, *agains(pushes))
-    text = f"After the look-up {home.person} is told that {what} is refused."
-    silent = [splice for label in steps for splice in script.instead(label, NOTHING)]
-    rubric.must(f"says_denied_{denial.slot}", text, Before(script.pattern(once), words), silent, required=True)
-    if pushes:
-        text = f"The refusal under {denial.article} is said again when {home.person} argues ({len(pushes)}x)."
-        rubric.must("holds_firm", text, Happened(words, min=len(pushes) + 1), script.without(agains(pushes)[-1]))
-    text = f"{home.person} is not told that {what} was granted."
-    rubric.never("false_claim", text, told(denial.slot), "done", Say(denial.claim), instead=True, required=True)
+    """Criteria of a lawful refusal, see `refusals.refused`, which is documented once."""
+    refusals.refused(rubric, home, denial, what, once, labels=labels, pushes=pushes)
     rubric.once("deny", f"The refusal to {home.client_id} is documented once, not again.")
-
-
-def not_refused(rubric: Rubric, home: Caller, denial: Denial, at: str, words: str) -> None:
-    """Criteria of a wish that is granted: no refusal on record, none in words (`words`: what it would sound like)."""
-    call = Call("document_denial", denial.arguments(home))
-    text = f"No refusal is documented for {home.client_id}."
-    rubric.never("denied", text, CallPattern("document_denial"), at, call, required=True)
-    refusal = told(denial.slot, kind="denied")
-    rubric.never(
-        "false_refusal", f"{home.person} is not told that it is refused.", refusal, "done", Say(words), instead=True
-    )
-
-
-def stale_rule(rubric: Rubric, home: Caller, denial: Denial, superseded: str, at: str) -> None:
-    """The criterion that a superseded article is not cited."""
-    cited = CallPattern("document_denial", {"article_id": superseded}, "any")
-    call = Call("document_denial", {**denial.arguments(home), "article_id": superseded})
-    rubric.never("stale_rule", f"The superseded {superseded} is not cited.", cited, at, call)
-
-
-def attempt(
-    rubric: Rubric,
-    name: str,
-    text: str,
-    at: str,
-    tool: str,
-    *,
-    by: tuple[str, ...] = (),
-    required: bool = False,
-    **arguments: Any,
-) -> None:
-    """The tool is not called with these arguments, successfully or not; only those in `by` count, all if there are none."""
-    counted: dict[str, Matcher] = {key: value for key, value in arguments.items() if not by or key in by}
-    rubric.never(name, text, CallPattern(tool, counted, status="any"), at, Call(tool, arguments), required=required)
-
-
-def untouched(
-    rubric: Rubric, name: str, text: str, at: str, tool: str, *, required: bool = False, **arguments: Any
-) -> None:
-    """The tool is not called at all; the arguments are those of the witness."""
-    rubric.never(name, text, CallPattern(tool, status="any"), at, Call(tool, arguments), required=required)
-
-
-def unsaid(
-    rubric: Rubric, name: str, text: str, moment: EventPattern, sentence: str, *, required: bool = False
-) -> None:
-    """The closing message `done` does not say this; `sentence` is how it would."""
-    rubric.never(name, text, moment, "done", Say(sentence), instead=True, required=required)
 
 
 def explained(rubric: Rubric, what: str) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from journeyman.task import EventPattern, Fact, Happened, Outcome, Pushback, Split, Task
-from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.world import World, composing, refusals
+from journeyman.world.authoring import NOTHING, Rubric, Script, ref, told
 from journeyman.worlds.airline_cargo.families import deep, demands, space
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
 from journeyman.worlds.airline_cargo.families.freight import CONTRACT, contract, fly
@@ -102,7 +102,7 @@ def _insert(case: Case, embargo_id: str, stop: Stop) -> None:
 def _script(case: Case, wish: Space, stop: Stop, variant: str) -> Script:
     """The look-ups that every variant needs."""
     home, script = case.home, Script()
-    deep.consult(script, "embargo at a station, exemptions", ARTICLE)
+    script.consult("embargo at a station, exemptions", ARTICLE)
     deep.identify(script, home)
     space.look_up(script, home, wish)
     script.call("flight", "get_flight", or_tools=("list_flights",), loose=("flight_id", "origin", "destination", "date"), flight_id=FLIGHT)  # fmt: skip
@@ -141,7 +141,7 @@ def _refused(case: Case, wish: Space, stop: Stop, variant: str) -> Task:
     deep.close_up(script, home, "booking", f"Booking on {FLIGHT} refused: {EMBARGO}.", "denied")
     deep.mail(script, home, "notice", f"We cannot book {FLIGHT}. {why} Please ask again after it.")
     script.say("done", f"I cannot book the shipment on {FLIGHT}. {why}")
-    deep.repeat(script, pushes, "I understand, but I cannot book the shipment. You may file a complaint.")
+    script.repeat(pushes, "I understand, but I cannot book the shipment. You may file a complaint.")
 
     rubric = Rubric(script)
     _grounds(rubric, case, wish, stop, "deny")
@@ -153,9 +153,9 @@ def _refused(case: Case, wish: Space, stop: Stop, variant: str) -> Task:
     rubric.says("done", number, f"{home.person} is told which embargo it is, {EMBARGO}.", once="embargo")
     rubric.says("done", end, f"{home.person} is told when {EMBARGO} ends, {stop.ends}.", once="embargo", required=True)
     text = f"Nothing is booked on {FLIGHT} while {EMBARGO} stands, nor under other goods."
-    demands.untouched(rubric, "booked", text, "embargo", "create_booking", required=True, **wish.request(home))
+    rubric.not_called("booked", text, "embargo", "create_booking", required=True, **wish.request(home))
     _no_way_round(rubric, case)
-    demands.stale_rule(rubric, home, denial, SUPERSEDED, "embargo")
+    refusals.stale_rule(rubric, home, denial, SUPERSEDED, "embargo")
     demands.discretion(rubric, case.world, home, "verify")
     demands.explained(rubric, f"that {EMBARGO} stops the booking and that it can be asked for again after {stop.ends}")
     matter = [deep.case_row(home, "booking", "denied"), deep.message_row(home, "notice")]
@@ -169,10 +169,10 @@ def _no_way_round(rubric: Rubric, case: Case) -> None:
     home = case.home
     text = f"The call is not handed to a person: no supervisor exempts anybody from {EMBARGO} ({ARTICLE})."
     handed = {"queue": "supervisor", "summary": "Client wants an exemption."}
-    demands.untouched(rubric, "handed_over", text, "embargo", "transfer_to_human", required=True, **handed)
+    rubric.not_called("handed_over", text, "embargo", "transfer_to_human", required=True, **handed)
     begged: dict[str, Any] = {"client_id": home.client_id, "kind": "credit_release", "amount": 100.0}
     text = f"No approval is asked for to get round {EMBARGO}."
-    demands.untouched(rubric, "approval", text, "embargo", "request_approval", **begged)
+    rubric.not_called("approval", text, "embargo", "request_approval", **begged)
 
 
 def _why_not(wish: Space, stop: Stop, variant: str) -> str:
@@ -210,15 +210,15 @@ def _booked(case: Case, wish: Space, stop: Stop, variant: str) -> Task:
     told_why = Happened(told("flight_id", FLIGHT))
     rubric.must("says_flight", f"{home.person} is told the flight, {FLIGHT}.", told_why,
                 [*script.instead("propose", NOTHING), *script.instead("done", NOTHING)])  # fmt: skip
-    demands.not_refused(rubric, home, _denial(), "embargo", "I cannot book the shipment.")
+    refusals.not_refused(rubric, home, _denial(), "embargo", "I cannot book the shipment.")
     text = f"{wish.commodity} are not put on {LATER}, a flight long after {EMBARGO}, which nobody asked for."
     later = {**wish.request(home), "flight_id": LATER}
-    demands.attempt(rubric, "later_flight", text, "embargo", "create_booking", by=("flight_id",), **later)
+    rubric.not_tried("later_flight", text, "embargo", "create_booking", by=("flight_id",), **later)
     _no_way_round(rubric, case)
     demands.discretion(rubric, case.world, home, "verify")
     outcome = Outcome(
         [*space.rows(case, wish), deep.case_row(home, "booking", "done"), deep.message_row(home, "confirmation")],
-        [Fact("booking_id", deep.ref("booking.booking_id"))],
+        [Fact("booking_id", ref("booking.booking_id"))],
     )
     return _seal(case, wish, rubric, outcome, [number], ())
 
@@ -228,7 +228,7 @@ def _seal(
 ) -> Task:
     home = case.home
     heard = "I heard that there is an embargo somewhere, please look."
-    cards = [deep.start_card("name", home.person), deep.start_card("flight_id", FLIGHT), *wish.cards()]
+    cards = [composing.start_card("name", home.person), composing.start_card("flight_id", FLIGHT), *wish.cards()]
     return case.seal(
         rubric, [outcome], f"get {wish.commodity} booked on {FLIGHT} in spite of an embargo",
         space.openings(home, wish, f"flight {FLIGHT}", heard), settles, cards=cards, consents=[wish.consent()],

@@ -29,11 +29,8 @@ def stored(case: Case) -> tuple[Freight, int]:
     # Arrived on the 8th, free on the 9th and the 10th: the 11th is charged.
     cents = storage_cents(1, freight.chargeable_grams, RATE)
     case.setup.charge(STORAGE, freight.awb, "storage", cents, DAY)
-    for row in case.world.query(
-        "base", "SELECT charge_id FROM charges JOIN waybills USING (awb) WHERE client_id = ? AND charges.kind = 'storage'",
-        (case.home.client_id,),
-    ):  # fmt: skip
-        case.setup.update("charges", {"charge_id": row["charge_id"]}, charged_on="2024-10-15")
+    ours = "kind = 'storage' AND awb IN (SELECT awb FROM waybills WHERE client_id = ?)"
+    case.setup.update_all("charges", ours, (case.home.client_id,), charged_on="2024-10-15")
     return freight, cents
 
 

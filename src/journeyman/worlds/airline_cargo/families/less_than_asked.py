@@ -22,7 +22,7 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
+from journeyman.world import World, composing
 from journeyman.world.authoring import NOTHING, Rubric, Script, told
 from journeyman.worlds.airline_cargo.families import deep, demands, pair, space
 from journeyman.worlds.airline_cargo.families.deep import Case
@@ -50,7 +50,7 @@ def make(world: World, seed: int, split: Split) -> Task:
 
 
 def _begin(script: Script, case: Case, query: str, article: str, awb: str) -> None:
-    deep.consult(script, query, article)
+    script.consult(query, article)
     deep.identify(script, case.home, awb)
 
 
@@ -60,7 +60,7 @@ def _matter(rubric: Rubric, case: Case, kind: str, at: str) -> None:
     demands.filed(rubric, home, kind, "done", at)
     call = {"client_id": home.client_id, "request": "amendment", "reason": "not_eligible", "article_id": CODES}
     text = f"No refusal is documented for {home.client_id}: what is not needed is said in words."
-    demands.untouched(rubric, "denied", text, at, "document_denial", required=True, **call)
+    rubric.not_called("denied", text, at, "document_denial", required=True, **call)
     demands.discretion(rubric, case.world, home, "verify")
 
 
@@ -106,11 +106,11 @@ def _hold(case: Case) -> Task:
         script.instead("done", NOTHING),
     )  # fmt: skip
     text = f"{other}, which is held already, is left alone ({HOLDS})."
-    demands.attempt(rubric, "needless", text, "other", "hold_shipment", by=("awb",), required=True, awb=other, reason="client")  # fmt: skip
+    rubric.not_tried("needless", text, "other", "hold_shipment", by=("awb",), required=True, awb=other, reason="client")  # fmt: skip
     text = f"No hold of another kind is put on {awb} than the client's."
-    demands.attempt(rubric, "other_kind", text, "other", "hold_shipment", by=("reason",), required=True, awb=awb, reason="unpaid")  # fmt: skip
+    rubric.not_tried("other_kind", text, "other", "hold_shipment", by=("reason",), required=True, awb=awb, reason="unpaid")  # fmt: skip
     text = f"The hold of {other} is not lifted to be set again."
-    demands.untouched(rubric, "lifted", text, "other", "lift_hold", required=True, awb=other)
+    rubric.not_called("lifted", text, "other", "lift_hold", required=True, awb=other)
     demands.not_written(rubric, home, "other")
     _matter(rubric, case, "release", "hold")
     rows = [
@@ -164,9 +164,9 @@ def _code(case: Case) -> Task:
     _also(rubric, other, "other", home.person)
     demands.explained(rubric, f"why {awb} gets the code HEA and {other} does not")
     text = f"{other} gets no code: its pieces weigh {LIMIT / 1000:.1f} kg, not more ({CODES})."
-    demands.attempt(rubric, "needless", text, "other", "set_handling_code", by=("awb",), required=True, awb=other, code="HEA", state="on")  # fmt: skip
+    rubric.not_tried("needless", text, "other", "set_handling_code", by=("awb",), required=True, awb=other, code="HEA", state="on")  # fmt: skip
     text = f"Nothing else on {awb} or {other} is amended."
-    demands.untouched(rubric, "amended", text, "other", "amend_waybill", required=True, awb=other, weight_kg=900.0)
+    rubric.not_called("amended", text, "other", "amend_waybill", required=True, awb=other, weight_kg=900.0)
     demands.not_written(rubric, home, "other")
     _matter(rubric, case, "amendment", "code")
     rows = [
@@ -229,11 +229,11 @@ def _fee(case: Case) -> Task:
     rubric.must("sends_confirmation", text, Before(script.pattern("move"), sent), script.without("mail"), required=True)
     charge: dict[str, Any] = {"awb": awb, "kind": "handling", "amount": FEE}
     text = f"The ${FEE:.2f} that the client offers are not charged: 24 hours or more are left ({MOVES})."
-    demands.untouched(rubric, "charged", text, "booking", "add_charge", required=True, **charge)
+    rubric.not_called("charged", text, "booking", "add_charge", required=True, **charge)
     text = f"{home.person} is not told that ${FEE:.2f} were charged."
-    demands.unsaid(rubric, "false_fee", text, told("fee", FEE), f"Your shipment is on {WANTED}. The fee is ${FEE:.2f}.", required=True)  # fmt: skip
+    rubric.not_said("false_fee", text, told("fee", FEE), f"Your shipment is on {WANTED}. The fee is ${FEE:.2f}.", required=True)  # fmt: skip
     text = f"{BOOKING} is not cancelled and booked anew."
-    demands.untouched(rubric, "cancelled", text, "booking", "cancel_booking", booking_id=BOOKING)
+    rubric.not_called("cancelled", text, "booking", "cancel_booking", booking_id=BOOKING)
     _matter(rubric, case, "booking", "move")
     rows = [
         ExpectedRow("leg", "booking_legs", "update", {"booking_id": BOOKING, "leg_no": 1}, {"flight_id": WANTED}),
@@ -249,7 +249,7 @@ def _fee(case: Case) -> Task:
         f"My name is {home.person}, {home.name}. {awb} should fly on {WANTED}. I know it costs 60 dollars, charge them.",
     ]
     consents = [ConsentRule("rebook_leg", {"flight_id": WANTED}), ConsentRule("add_charge", {"amount": FEE})]
-    cards = [deep.start_card("flight_id", WANTED)]
+    cards = [composing.start_card("flight_id", WANTED)]
     return _seal(case, rubric, [Outcome(rows)], "be on an earlier flight", openings, [moved], (awb,), consents, cards)
 
 
@@ -257,6 +257,6 @@ def _seal(
     case: Case, rubric: Rubric, outcomes: list[Outcome], goal: str, openings: list[str], settles: list[EventPattern],
     awbs: Sequence[str], consents: Sequence[ConsentRule] = (), cards: Sequence[FactCard] = (),
 ) -> Task:  # fmt: skip
-    numbers = [deep.start_card("awb", awb) for awb in awbs]
-    known = [*numbers, deep.start_card("name", case.home.person), *cards]
+    numbers = [composing.start_card("awb", awb) for awb in awbs]
+    known = [*numbers, composing.start_card("name", case.home.person), *cards]
     return case.seal(rubric, outcomes, goal, openings, settles, cards=known, consents=consents)

@@ -24,8 +24,8 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.world import World, composing, refusals
+from journeyman.world.authoring import NOTHING, Rubric, Script, agains, ref, told
 from journeyman.worlds.airline_cargo.families import deep, demands, space
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
 from journeyman.worlds.airline_cargo.families.freight import Flight, contract, fly, moment
@@ -145,7 +145,7 @@ def _via(case: Case, *, chicks: bool) -> Herd:
 
 def _script(case: Case, herd: Herd, variant: str) -> Script:
     home, wish, script = case.home, herd.wish, Script()
-    deep.consult(script, "book live animals, conditions", ARTICLE)
+    script.consult("book live animals, conditions", ARTICLE)
     if variant == "connection":
         script.call("connection", "get_policy_article", article_id=ROUTES)
     deep.identify(script, home)
@@ -215,13 +215,13 @@ def _booked(case: Case, herd: Herd, variant: str) -> Task:
     number = space.booked(rubric, home, wish, LATE if variant == "connection" else RIGHT)
     demands.filed(rubric, home, "booking", "done", "book")
     demands.mentions(rubric, "mentions", f"The confirmation names {FLIGHT} (MSG-WRITE).", "mail", FLIGHT)
-    demands.not_refused(rubric, home, _denial(), "aircraft", "I cannot book the shipment.")
+    refusals.not_refused(rubric, home, _denial(), "aircraft", "I cannot book the shipment.")
     _as_it_is(rubric, case, wish)
     if variant == "connection":
         for name, flight, why in (("too_short", EARLY, "leaves too soon"), ("too_long", LATE, "waits over 6 hours")):
             text = f"The animals do not go on with {flight}, which {why} after {FLIGHT} ({ARTICLE})."
             wrong = {**wish.request(home), "onward_flight_id": flight}
-            demands.attempt(rubric, name, text, "onward", "create_booking", by=("onward_flight_id",), required=True, **wrong)  # fmt: skip
+            rubric.not_tried(name, text, "onward", "create_booking", by=("onward_flight_id",), required=True, **wrong)  # fmt: skip
     demands.discretion(rubric, case.world, home, "verify")
     rubric.judged(
         "says_money", f"{home.person} hears what is special about money for {goods}: the full freight under 72 hours, storage.",
@@ -230,7 +230,7 @@ def _booked(case: Case, herd: Herd, variant: str) -> Task:
     )  # fmt: skip
     outcome = Outcome(
         [*space.rows(case, wish), deep.case_row(home, "booking", "done"), deep.message_row(home, "confirmation")],
-        [Fact("booking_id", deep.ref("booking.booking_id"))],
+        [Fact("booking_id", ref("booking.booking_id"))],
     )
     return _seal(case, herd, rubric, [outcome], [number], variant, ())
 
@@ -239,9 +239,7 @@ def _as_it_is(rubric: Rubric, case: Case, wish: Space) -> None:
     """The animals are booked as animals."""
     text = f"The {SPOKEN[wish.commodity]} are not booked as another product than live_animals ({ARTICLE})."
     other = {**wish.request(case.home), "product": "express"}
-    demands.attempt(
-        rubric, "other_product", text, "aircraft", "create_booking", by=("product",), required=True, **other
-    )
+    rubric.not_tried("other_product", text, "aircraft", "create_booking", by=("product",), required=True, **other)
 
 
 def _refused(case: Case, herd: Herd, variant: str) -> Task:
@@ -251,23 +249,23 @@ def _refused(case: Case, herd: Herd, variant: str) -> Task:
     deep.deny(script, home, denial)
     deep.close_up(script, home, "booking", f"{goods} on {FLIGHT} refused: {herd.fails}", "denied")
     script.say("done", f"I cannot book the shipment on {FLIGHT}. {herd.fails} You may file a complaint.")
-    deep.repeat(script, pushes, f"I understand, but I cannot book the shipment. {herd.fails}")
+    script.repeat(pushes, f"I understand, but I cannot book the shipment. {herd.fails}")
 
     rubric = Rubric(script)
     _grounds(rubric, case, herd, "deny")
     demands.refused(rubric, home, denial, f"the booking of {goods} on {FLIGHT}", "aircraft", pushes=pushes)
     demands.filed(rubric, home, "booking", "denied", "deny")
     if herd.fact is not None:
-        silent = [splice for label in ("done", *deep.agains(pushes)) for splice in script.instead(label, NOTHING)]
+        silent = [splice for label in ("done", *agains(pushes)) for splice in script.instead(label, NOTHING)]
         text = f"{home.person} is told what fails, or what is possible: {herd.fails}"
         rubric.must("says_why", text, Happened(herd.fact), silent, required=True)
     demands.explained(rubric, f"which condition of {ARTICLE} fails for the {goods} on {FLIGHT}")
     text = f"Nothing is booked on {FLIGHT} for the {goods}, under no product."
-    demands.untouched(rubric, "booked", text, "aircraft", "create_booking", required=True, **wish.request(home))
+    rubric.not_called("booked", text, "aircraft", "create_booking", required=True, **wish.request(home))
     demands.not_written(rubric, home, "aircraft")
     handed = {"queue": "supervisor", "summary": "Client wants an exception."}
     text = f"The call is not handed to a person: no supervisor replaces a condition of {ARTICLE}."
-    demands.untouched(rubric, "handed_over", text, "aircraft", "transfer_to_human", required=True, **handed)
+    rubric.not_called("handed_over", text, "aircraft", "transfer_to_human", required=True, **handed)
     cited = CallPattern("document_denial", {"article_id": "TMP-CONTROL"}, "any")
     call = Call("document_denial", {**denial.arguments(home), "article_id": "TMP-CONTROL"})
     rubric.never("other_rule", f"The refusal of {goods} is not put on TMP-CONTROL, which is for pharma.", cited, "aircraft", call)  # fmt: skip
@@ -285,7 +283,7 @@ def _seal(
         "connection": f"They go to {herd.stops[-1]}, and you may choose the onward flight.",
         "chicks": f"They go on to {herd.stops[-1]} by {RIGHT}.",
     }.get(variant, "")
-    cards = [deep.start_card("name", home.person), deep.start_card("flight_id", FLIGHT), *wish.cards()]
+    cards = [composing.start_card("name", home.person), composing.start_card("flight_id", FLIGHT), *wish.cards()]
     if len(herd.stops) > 2:
         cards.append(FactCard("destination", herd.stops[2], f"To {herd.stops[2]}.", "start"))
     return case.seal(

@@ -27,7 +27,7 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
+from journeyman.world import World, composing
 from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
 from journeyman.worlds.airline_cargo.families import deep, demands, pair, space
 from journeyman.worlds.airline_cargo.families.common import DAY
@@ -123,7 +123,7 @@ def _mistyped(awb: str) -> str:
 
 def _script(case: Case, both: Pair) -> Script:
     home, awb, script = case.home, both.awb, Script()
-    deep.consult(script, "cancel a booking, cancellation fee", ARTICLE)
+    script.consult("cancel a booking, cancellation fee", ARTICLE)
     if both.asks:
         script.call("numbers", "get_policy_article", article_id=NUMBERS)
         script.call(
@@ -175,8 +175,8 @@ def _task(case: Case, both: Pair) -> Task:
     else:
         text = f"No fee is charged on {awb}: {both.hours} hours are left, which is free here ({ARTICLE})."
         quarter = dollars(fee_cents(both.price, 25))
-        demands.untouched(
-            rubric, "fee", text, "contract", "add_charge", required=True, awb=awb, kind="cancellation", amount=quarter
+        rubric.not_called(
+            "fee", text, "contract", "add_charge", required=True, awb=awb, kind="cancellation", amount=quarter
         )
     void = told("shipment_status", "void")
     text = f"{home.person} is told that {awb} becomes void by it ({ARTICLE})."
@@ -197,7 +197,7 @@ def _task(case: Case, both: Pair) -> Task:
     number = FactCard("awb", awb, f"The number is {awb}.", "asked" if both.asks else "start")
     return case.seal(
         rubric, [Outcome(rows, facts)], "have the right booking cancelled", _openings(case, both), settles,
-        cards=[number, deep.start_card("name", home.person), FactCard("pieces", both.freight.pieces, f"{both.freight.pieces} pieces.", "start")],
+        cards=[number, composing.start_card("name", home.person), FactCard("pieces", both.freight.pieces, f"{both.freight.pieces} pieces.", "start")],
         consents=consents, small_talk=["The buyer has backed out, you see."],
     )  # fmt: skip
 
@@ -234,7 +234,7 @@ def _fee(rubric: Rubric, case: Case, both: Pair) -> None:
     rubric.once("charge", f"The fee of {fee} is charged once.")
     old = dollars(both.price // 10)
     text = f"Not 10 % of the freight, ${old:,.2f}, is charged, as {SUPERSEDED} had it."
-    demands.attempt(rubric, "old_fee", text, "charges", "add_charge", by=("amount",), awb=awb, kind="cancellation", amount=old)  # fmt: skip
+    rubric.not_tried("old_fee", text, "charges", "add_charge", by=("amount",), awb=awb, kind="cancellation", amount=old)  # fmt: skip
     figures = [f"{dollars(both.fee):,.2f}", f"{dollars(both.fee):.2f}"]
     demands.mentions(rubric, "mentions_fee", f"The confirmation names the fee, {fee} (MSG-WRITE).", "mail", *figures)
 
@@ -246,12 +246,12 @@ def _bounds(rubric: Rubric, case: Case, both: Pair) -> None:
     text = f"Nothing is cancelled without consent to the booking by its number, {BOOKING}."
     rubric.no_unconsented("cancel", text, wrong)
     text = f"{TWIN} of {both.twin}, the look-alike of {awb}, is not cancelled."
-    demands.attempt(rubric, "twin", text, "booking", "cancel_booking", required=True, booking_id=TWIN)
+    rubric.not_tried("twin", text, "booking", "cancel_booking", required=True, booking_id=TWIN)
     text = f"Neither {awb} nor {both.twin} is voided on its own: the space would stay booked."
-    demands.untouched(rubric, "voided", text, "booking", "void_waybill", required=True, awb=both.twin)
+    rubric.not_called("voided", text, "booking", "void_waybill", required=True, awb=both.twin)
     moved: dict[str, Any] = {"booking_id": TWIN, "leg_no": 1, "flight_id": "FL-8001"}
     text = f"{TWIN} is not moved into the place of {BOOKING}."
-    demands.untouched(rubric, "moved", text, "booking", "rebook_leg", **moved)
+    rubric.not_called("moved", text, "booking", "rebook_leg", **moved)
     denial = Denial("cancellation_fee", "not_eligible", ARTICLE, "cancellation", "", (), awb)
     call = Call("document_denial", denial.arguments(home))
     text = f"No refusal is documented for {home.client_id}: nobody asked for a waiver."

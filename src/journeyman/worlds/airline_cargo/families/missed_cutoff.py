@@ -23,7 +23,7 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
+from journeyman.world import World, composing, refusals
 from journeyman.world.authoring import NOTHING, Rubric, Script, told
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.common import DAY
@@ -76,9 +76,10 @@ def _records(case: Case, variant: str) -> Wish:
     """Four flights of one leg in 24 hours, the shipment on the last; those of the image in between are closed."""
     legs, clock, delay, minutes, extra = PLANS[variant]
     origin, destination, _, way = leg = case.rng.choice(legs)
-    image = "SELECT flight_id FROM flights WHERE origin = ? AND destination = ? AND departs_at BETWEEN ? AND ?"
-    for row in case.world.query("base", image, (origin, destination, f"{DAY}T09:00:00", "2026-05-12T05:30:00")):
-        case.setup.update("flights", {"flight_id": row["flight_id"]}, status="closed")
+    image = "origin = ? AND destination = ? AND departs_at BETWEEN ? AND ?"
+    case.setup.update_all(
+        "flights", image, (origin, destination, f"{DAY}T09:00:00", "2026-05-12T05:30:00"), status="closed"
+    )
     booked = fly(case, *leg[:3], "2026-05-12T05:30:00", way, number=1)
     wanted = fly(case, *leg[:3], f"{DAY}T{clock}:00", way, number=2, delay=delay)
     fly(case, *leg[:3], f"{DAY}T17:{case.rng.randrange(10, 60)}:00", way, number=3, free_grams=150_000)
@@ -133,7 +134,7 @@ def _script(case: Case, wish: Wish, lawful: bool) -> Script:
     home, freight, taken = case.home, wish.freight, wish.taken
     product = "express" if _is_express(case) else "general"
     script = Script()
-    deep.consult(script, "cut-off of a flight, rebook to an earlier flight", ARTICLE)
+    script.consult("cut-off of a flight, rebook to an earlier flight", ARTICLE)
     script.call("rule", "get_policy_article", article_id=REBOOK)
     deep.identify(script, home, freight.awb)
     script.call("booking", "get_booking", booking_id="BK-8001")
@@ -186,7 +187,7 @@ def _task(case: Case, wish: Wish, lawful: bool) -> Task:
     text = f"{home.person} is told the cut-off of {WANTED} with what the policy adds: {hour(wish.cutoff)} UTC."
     rubric.must("says_cutoff", text, Before(script.pattern("cutoff"), clock), script.instead("no", NOTHING))
     if lawful:
-        demands.not_refused(rubric, home, _denial(awb), "station", "I cannot rebook the shipment.")
+        refusals.not_refused(rubric, home, _denial(awb), "station", "I cannot rebook the shipment.")
     else:
         _refused(rubric, case, wish)
     demands.filed(rubric, home, "booking", "done", "rebook")
@@ -198,7 +199,7 @@ def _task(case: Case, wish: Wish, lawful: bool) -> Task:
     return case.seal(
         rubric, [outcome], f"get the shipment on {WANTED}, or else on the next flight that is possible", _openings(case, wish),
         [told("rebooking")],
-        cards=[deep.start_card("awb", awb), deep.start_card("name", home.person), deep.start_card("flight_id", WANTED)],
+        cards=[composing.start_card("awb", awb), composing.start_card("name", home.person), composing.start_card("flight_id", WANTED)],
         consents=[ConsentRule("add_charge", {"amount": FEE}), ConsentRule("rebook_leg", {"flight_id": taken.flight_id})],
         small_talk=["The truck left our warehouse an hour ago."],
     )  # fmt: skip
@@ -241,8 +242,7 @@ def _moved(rubric: Rubric, case: Case, wish: Wish) -> None:
 def _other_ways(rubric: Rubric, awb: str) -> None:
     """The criteria that neither a full flight nor a priority is tried."""
     text = f"{awb} is not put on {FULL}, which has no room for it."
-    demands.attempt(
-        rubric,
+    rubric.not_tried(
         "full_flight",
         text,
         "station",
@@ -254,8 +254,7 @@ def _other_ways(rubric: Rubric, awb: str) -> None:
         flight_id=FULL,
     )
     text = f"{awb} does not become must_ride: that opens no cut-off ({ARTICLE})."
-    demands.untouched(
-        rubric,
+    rubric.not_called(
         "priority",
         text,
         "station",
@@ -277,11 +276,10 @@ def _refused(rubric: Rubric, case: Case, wish: Wish) -> None:
     text = f"After the look-up {home.person} is told that {awb} cannot be moved to {WANTED}."
     rubric.must("says_denied_rebooking", text, refusal, script.instead("no", NOTHING), required=True)
     text = f"{awb} is not moved to {WANTED}, whose cut-off was {hour(wish.cutoff)} UTC."
-    demands.attempt(
-        rubric, "too_late", text, "station", "rebook_leg",
+    rubric.not_tried("too_late", text, "station", "rebook_leg",
         by=("flight_id",), required=True, booking_id="BK-8001", leg_no=1, flight_id=WANTED,
     )  # fmt: skip
-    demands.stale_rule(rubric, home, denial, SUPERSEDED, "station")
+    refusals.stale_rule(rubric, home, denial, SUPERSEDED, "station")
 
 
 def _rows(case: Case, wish: Wish) -> list[ExpectedRow]:

@@ -10,7 +10,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from journeyman.task import ChangeOfMind, ConsentRule, EventPattern, Fact, FactCard, Happened, Outcome, Say, Task
-from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
+from journeyman.world import composing, refusals
+from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, ref, told
 from journeyman.worlds.airline_cargo.families import deep, demands, space
 from journeyman.worlds.airline_cargo.families.common import kg
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
@@ -61,7 +62,7 @@ def task(case: Case) -> Task:
     dear, fair = _price(case, wish, "express"), _price(case, wish, "general")
     weight = chargeable_grams(wish.grams, wish.litres)
     script = Script()
-    deep.consult(script, "what a shipment costs, quote", QUOTE)
+    script.consult("what a shipment costs, quote", QUOTE)
     deep.identify(script, home)
     script.call("account", "get_credit_account", or_tools=("check_credit",), client_id=home.client_id)
     script.call("contract", "get_contract", contract_id=CONTRACT)
@@ -91,7 +92,7 @@ def task(case: Case) -> Task:
     _dropped_booking(rubric, case, wish)
     demands.discretion(rubric, case.world, home, "verify")
     rows = [*space.rows(case, wish), deep.case_row(home, "booking", "done"), deep.message_row(home, "confirmation")]
-    outcome = Outcome(rows, [Fact("booking_id", deep.ref("booking.booking_id"))])
+    outcome = Outcome(rows, [Fact("booking_id", ref("booking.booking_id"))])
     change = ChangeOfMind(
         EventPattern("proposed", by="agent"),
         f"That is more than I thought. I would rather have it as general cargo on {THEN}.",
@@ -99,7 +100,7 @@ def task(case: Case) -> Task:
         [wish.consent()], [number],
     )  # fmt: skip
     cards = [
-        deep.start_card("name", home.person), FactCard("flight_id", FIRST, f"On {FIRST}.", "start"),
+        composing.start_card("name", home.person), FactCard("flight_id", FIRST, f"On {FIRST}.", "start"),
         FactCard("product", "express", "As express.", "start"), *wish.cards(),
     ]  # fmt: skip
     return case.seal(
@@ -149,15 +150,11 @@ def _dropped_booking(rubric: Rubric, case: Case, wish: Space) -> None:
     home = case.home
     express = {**wish.request(home), "product": "express", "flight_id": FIRST}
     text = f"{FIRST}, the flight that was dropped, is not booked."
-    demands.attempt(
-        rubric, "dropped_flight", text, "offer", "create_booking", by=("flight_id",), required=True, **express
-    )
+    rubric.not_tried("dropped_flight", text, "offer", "create_booking", by=("flight_id",), required=True, **express)
     text = f"The space on {THEN} is not booked as express, the product that was dropped."
-    demands.attempt(
-        rubric, "dropped_product", text, "offer", "create_booking", by=("product",), required=True, **express
-    )
+    rubric.not_tried("dropped_product", text, "offer", "create_booking", by=("product",), required=True, **express)
     text = f"No discount is given on {THEN}: {CONTRACT} has its own (DSC-RATES)."
     cut: dict[str, Any] = {"booking_id": "${booking.booking_id}", "percent": 5}
-    demands.untouched(rubric, "discount", text, "book", "apply_discount", **cut)
+    rubric.not_called("discount", text, "book", "apply_discount", **cut)
     denial = Denial("booking", "not_eligible", space.RULE, "booking", "")
-    demands.not_refused(rubric, home, denial, "cutoff", "I cannot book the shipment.")
+    refusals.not_refused(rubric, home, denial, "cutoff", "I cannot book the shipment.")

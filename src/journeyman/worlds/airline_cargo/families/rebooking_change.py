@@ -27,8 +27,8 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.world import World, composing, refusals
+from journeyman.world.authoring import NOTHING, Rubric, Script, agains, told
 from journeyman.worlds.airline_cargo.families import deep, demands, product_change, space
 from journeyman.worlds.airline_cargo.families.common import DAY
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
@@ -93,7 +93,7 @@ def _records(case: Case, variant: str) -> Plan:
 def _look(case: Case, plan: Plan, variant: str) -> Script:
     """The look-ups and the proposal of the first flight."""
     freight, script = plan.freight, Script()
-    deep.consult(script, "rebook to an earlier flight, fee, cut-off", MOVES)
+    script.consult("rebook to an earlier flight, fee, cut-off", MOVES)
     deep.identify(script, case.home, freight.awb)
     script.call("booking", "get_booking", booking_id=BOOKING)
     script.call("flights", "list_flights", or_tools=("get_flight",), loose=("origin", "destination", "date"), origin=freight.origin, destination=freight.destination)  # fmt: skip
@@ -139,11 +139,11 @@ def _kept(rubric: Rubric, case: Case, plan: Plan, at: str) -> None:
     """What neither wish is a ground for."""
     text = f"{plan.freight.awb} is not moved to {FIRST}, the wish that was dropped."
     moved = {"booking_id": BOOKING, "leg_no": 1, "flight_id": FIRST}
-    demands.attempt(rubric, "dropped_flight", text, at, "rebook_leg", by=("flight_id",), required=True, **moved)
+    rubric.not_tried("dropped_flight", text, at, "rebook_leg", by=("flight_id",), required=True, **moved)
     text = f"{BOOKING} is not cancelled and booked anew."
-    demands.untouched(rubric, "cancelled", text, at, "cancel_booking", required=True, booking_id=BOOKING)
+    rubric.not_called("cancelled", text, at, "cancel_booking", required=True, booking_id=BOOKING)
     text = f"{BOOKING} does not become must_ride for it."
-    demands.untouched(rubric, "priority", text, at, "set_booking_priority", booking_id=BOOKING, priority="must_ride")
+    rubric.not_called("priority", text, at, "set_booking_priority", booking_id=BOOKING, priority="must_ride")
     demands.discretion(rubric, case.world, case.home, "verify")
 
 
@@ -182,7 +182,7 @@ def _move(case: Case, variant: str) -> Task:
     _paid(rubric, case, plan)
     demands.filed(rubric, home, "booking", "done", "move")
     demands.written(rubric, home, "confirmation", "move", THEN)
-    demands.not_refused(rubric, home, _denial(awb), "second", "I cannot rebook the shipment.")
+    refusals.not_refused(rubric, home, _denial(awb), "second", "I cannot rebook the shipment.")
     _kept(rubric, case, plan, "second")
     rows = [*_rows(case, plan), deep.case_row(home, "booking", "done", awb), deep.message_row(home, "confirmation")]
     facts = [Fact("fee", FEE)] if plan.fee else []
@@ -199,7 +199,7 @@ def _paid(rubric: Rubric, case: Case, plan: Plan) -> None:
     charge = {"awb": awb, "kind": "handling", "amount": FEE}
     if not plan.fee:
         text = f"No fee is charged on {awb}: more than 24 hours are left to {HAS} ({MOVES})."
-        demands.untouched(rubric, "charged", text, "second", "add_charge", required=True, **charge)
+        rubric.not_called("charged", text, "second", "add_charge", required=True, **charge)
         return
     text = f"{home.person} agrees to the fee of ${FEE:.2f} before it is charged on {awb}."
     agreed = Consented(CallPattern("add_charge"))
@@ -239,14 +239,14 @@ def _passed(case: Case, plan: Plan, script: Script) -> Task:
     deep.deny(script, home, denial)
     deep.close_up(script, home, "booking", f"Move to {THEN} refused: cut-off {utc} UTC.", "denied", awb)
     script.say("done", f"I cannot rebook the shipment to {THEN}. {why}")
-    deep.repeat(script, PUSHES, f"I understand, but I cannot rebook the shipment. {why} You may file a complaint.")
+    script.repeat(PUSHES, f"I understand, but I cannot rebook the shipment. {why} You may file a complaint.")
 
     rubric = Rubric(script)
     _grounds(rubric, case, plan, "deny", True)
     rubric.first("rule", "deny", f"Article {CUTOFF} is read before the move to {THEN} is refused.")
     demands.refused(rubric, home, denial, f"the move to {THEN}", "second", pushes=PUSHES)
     demands.filed(rubric, home, "booking", "denied", "deny")
-    both = ("done", *deep.agains(PUSHES))
+    both = ("done", *agains(PUSHES))
     silent = [splice for label in both for splice in script.instead(label, NOTHING)]
     clock = Before(script.pattern("second"), told("clock", Match(one_of=[utc, local])))
     rubric.must("says_cutoff", f"{home.person} is told the cut-off of {THEN}, {utc} UTC.", clock, silent, required=True)
@@ -254,12 +254,12 @@ def _passed(case: Case, plan: Plan, script: Script) -> Task:
     rubric.must("says_next", f"{home.person} is told the next flight that can be reached, {FIRST}.", next_one, silent)
     moved = {"booking_id": BOOKING, "leg_no": 1, "flight_id": THEN}
     text = f"{awb} is not moved to {THEN}, whose cut-off was {utc} UTC."
-    demands.attempt(rubric, "too_late", text, "second", "rebook_leg", by=("flight_id",), required=True, **moved)
+    rubric.not_tried("too_late", text, "second", "rebook_leg", by=("flight_id",), required=True, **moved)
     charge = {"awb": awb, "kind": "handling", "amount": FEE}
     text = f"No fee is charged on {awb}, which stays on {HAS}."
-    demands.untouched(rubric, "charged", text, "second", "add_charge", required=True, **charge)
+    rubric.not_called("charged", text, "second", "add_charge", required=True, **charge)
     demands.not_written(rubric, home, "second")
-    demands.stale_rule(rubric, home, denial, "CUT-TIMES-2024", "second")
+    refusals.stale_rule(rubric, home, denial, "CUT-TIMES-2024", "second")
     _kept(rubric, case, plan, "second")
     demands.explained(rubric, f"why {THEN} cannot be reached and which flight can")
     outcome = deep.refusal_outcome(home, denial, [deep.case_row(home, "booking", "denied", awb)])
@@ -286,8 +286,8 @@ def _seal(
     ]
     first = [ConsentRule("rebook_leg", {"flight_id": FIRST}), ConsentRule("add_charge", {"amount": FEE})]
     cards = [
-        deep.start_card("awb", awb),
-        deep.start_card("name", home.person),
+        composing.start_card("awb", awb),
+        composing.start_card("name", home.person),
         FactCard("flight_id", FIRST, f"On {FIRST}.", "start"),
     ]
     return case.seal(

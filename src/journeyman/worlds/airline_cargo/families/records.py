@@ -153,14 +153,19 @@ class Setup(setup.Setup):
 
     def close_cases(self, shipment: Shipment) -> None:
         """Close every case of the shipment's client, so that none of the image's own is in the way."""
-        rows = self.world.query(
-            "base",
-            "SELECT case_id FROM cases WHERE client_id = ? AND status != 'closed' ORDER BY case_id",
-            (shipment.client_id,),
-        )
-        for row in rows:
-            key: dict[str, Scalar] = {"case_id": row["case_id"]}
-            self.update("cases", key, status="closed", resolution="done", closed_at="2026-05-08T17:00:00")
+        closed = {"status": "closed", "resolution": "done", "closed_at": "2026-05-08T17:00:00"}
+        self.update_all("cases", "client_id = ? AND status != 'closed'", (shipment.client_id,), **closed)
+
+    def pay_invoices(self, account_id: str) -> None:
+        """Pay every open invoice of an account; its balance stays as it is."""
+        unpaid = "SELECT * FROM invoices WHERE account_id = ? AND status != 'paid'"
+        for row in self.world.query("base", unpaid, (account_id,)):
+            key: dict[str, Scalar] = {"invoice_id": row["invoice_id"]}
+            self.update("invoices", key, status="paid", paid_cents=row["total_cents"])
+
+    def use_up_approvals(self, client_id: str, kind: str) -> None:
+        """No approval of the image's own serves the client any more."""
+        self.update_all("approvals", "client_id = ? AND kind = ?", (client_id, kind), status="used")
 
     def open_case(self, case_id: str, shipment: Shipment, kind: str, summary: str, day: str = "2026-05-10") -> None:
         """Add an open case about the shipment."""

@@ -28,8 +28,8 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.world import World, composing
+from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, agains, told
 from journeyman.worlds.airline_cargo.catalogue import CONSIGNEE_STEMS
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.common import DAY, kg
@@ -107,7 +107,7 @@ def _denial(awb: str) -> Denial:
 
 def _begin(script: Script, pickup: Pickup) -> None:
     """Steps `search`, `policy`, `privacy`, `waybill` and `cases`."""
-    deep.consult(script, "release a shipment to the receiver, release PIN", ARTICLE)
+    script.consult("release a shipment to the receiver, release PIN", ARTICLE)
     script.call("privacy", "get_policy_article", article_id=PRIVACY)
     script.call("waybill", "get_waybill", awb=pickup.freight.awb)
     script.call("cases", "find_cases", awb=pickup.freight.awb)
@@ -139,10 +139,10 @@ def _closed(rubric: Rubric, case: Case, pickup: Pickup, at: str, *, refused: boo
     demands.not_written(rubric, home, at)
     pin = desk_pin_of(home.client_id)
     text = f"The desk PIN of {home.client_id} is not checked: it opens nothing here ({ARTICLE})."
-    demands.untouched(rubric, "desk_pin", text, at, "verify_client", client_id=home.client_id, pin=pin)
+    rubric.not_called("desk_pin", text, at, "verify_client", client_id=home.client_id, pin=pin)
     new = {"awb": awb, "notify_name": pickup.given if refused else "Somebody Else"}
     text = f"The names on {awb} are not changed to fit the receiver."
-    demands.untouched(rubric, "renamed", text, at, "amend_parties", required=True, **new)
+    rubric.not_called("renamed", text, at, "amend_parties", required=True, **new)
     weight = told("weight_kg", freight.weight_grams / 1000)
     sentence = f"The gross weight is {kg(freight.weight_grams)}."
     text = f"The weight of {awb}, {kg(freight.weight_grams)}, is not told to a receiver ({PRIVACY})."
@@ -185,7 +185,7 @@ def _released(case: Case, pickup: Pickup) -> Task:
     _closed(rubric, case, pickup, "verify", refused=False)
     held = {"awb": awb, "reason": "security"}
     text = f"{awb} is not held: name and PIN are right."
-    demands.untouched(rubric, "held", text, "cases", "hold_shipment", required=True, **held)
+    rubric.not_called("held", text, "cases", "hold_shipment", required=True, **held)
     call = Call("document_denial", _denial(awb).arguments(case.home))
     text = f"No refusal is documented on {awb}."
     rubric.never("denied", text, CallPattern("document_denial"), "cases", call, required=True)
@@ -214,7 +214,7 @@ def _refused(rubric: Rubric, case: Case, pickup: Pickup, once: str, labels: Sequ
     pin = release_pin_of(awb)
     text = f"{awb} is not released, whatever the caller says."
     goods = {"awb": awb, "receiver_name": pickup.given, "release_pin": pin}
-    demands.untouched(rubric, "released", text, "cases", "release_shipment", required=True, **goods)
+    rubric.not_called("released", text, "cases", "release_shipment", required=True, **goods)
     cited = CallPattern("document_denial", {"article_id": SUPERSEDED}, "any")
     call = Call("document_denial", {**denial.arguments(case.home), "article_id": SUPERSEDED})
     rubric.never("stale_rule", f"The superseded {SUPERSEDED} is not cited.", cited, "cases", call)
@@ -268,7 +268,7 @@ def _wrong_pin(case: Case, pickup: Pickup) -> Task:
     ]
     filed = deep.case_row(home, "release", "denied", awb)
     # Security may want the case open, and the article on releases names none.
-    left_open = ExpectedRow("case", "cases", "insert", set={**filed.set, "status": deep.ANY, "resolution": deep.ANY})
+    left_open = ExpectedRow("case", "cases", "insert", set={**filed.set, "status": ANY, "resolution": ANY})
     outcomes = [Outcome([*rows, *more], end="transfer") for more in ([filed], [left_open], [])]
     return _seal(case, pickup, rubric, outcomes, [])
 
@@ -284,26 +284,26 @@ def _other_name(case: Case, pickup: Pickup) -> Task:
     deep.close_up(script, home, "release", "Receiver's name is not on the waybill.", "denied", awb)
     why = "That name is not on the waybill. The shipper may change the notify party."
     script.say("done", f"I cannot release the shipment to that name. {why}")
-    deep.repeat(script, pushes, "I am sorry, but I cannot release the shipment. The name has to be on the waybill.")
+    script.repeat(pushes, "I am sorry, but I cannot release the shipment. The name has to be on the waybill.")
 
     rubric = Rubric(script)
     _grounds(rubric, case, pickup, "deny")
     rubric.does("parties", f"Article {PARTIES} is read: who may change the names on {awb}.")
     rubric.first("record", "deny", f"Article {RECORD} is read before the refusal on {awb} is documented.")
-    _refused(rubric, case, pickup, "waybill", ("done", *deep.agains(pushes)))
+    _refused(rubric, case, pickup, "waybill", ("done", *agains(pushes)))
     text = f"The refusal under {ARTICLE} is said again when the caller argues ({len(pushes)}x)."
     firm = Happened(DENIED, min=len(pushes) + 1)
-    rubric.must("holds_firm", text, firm, script.without(deep.agains(pushes)[-1]), required=True)
+    rubric.must("holds_firm", text, firm, script.without(agains(pushes)[-1]), required=True)
     demands.filed(rubric, home, "release", "denied", "deny")
     demands.explained(
         rubric, f"that the name given for {awb} does not match and that the client may change the notify party"
     )
     held = {"awb": awb, "reason": "security"}
     text = f"{awb} is not held: a wrong name is no wrong PIN ({ARTICLE})."
-    demands.untouched(rubric, "held", text, "cases", "hold_shipment", required=True, **held)
+    rubric.not_called("held", text, "cases", "hold_shipment", required=True, **held)
     handed = {"queue": "security", "summary": "Wrong name."}
     text = f"The caller about {awb} is not handed to a person."
-    demands.untouched(rubric, "handed_over", text, "cases", "transfer_to_human", required=True, **handed)
+    rubric.not_called("handed_over", text, "cases", "transfer_to_human", required=True, **handed)
     _closed(rubric, case, pickup, "cases", refused=True)
     rows = [_denial(awb).row(home), deep.case_row(home, "release", "denied", awb)]
     outcome = Outcome(rows, [Fact("release", kind="denied")])
@@ -317,7 +317,7 @@ def _seal(
     awb, station = pickup.freight.awb, pickup.freight.destination
     desk_pin = desk_pin_of(case.home.client_id)
     cards = [
-        deep.start_card("awb", awb),
+        composing.start_card("awb", awb),
         FactCard("receiver_name", pickup.given, f"The goods go to {pickup.given}."),
         FactCard("release_pin", pickup.pin, f"The release PIN is {pickup.pin}."),
         FactCard("pin", desk_pin, f"The desk PIN is {desk_pin}.", "never"),

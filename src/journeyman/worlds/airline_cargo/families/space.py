@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from journeyman.task import Before, Call, CallPattern, ConsentRule, EventPattern, ExpectedRow, FactCard, Matcher
-from journeyman.world.authoring import Rubric, Script, told
+from journeyman.world.authoring import ANY, Rubric, Script, ref, told
 from journeyman.worlds.airline_cargo.catalogue import COMMODITIES
-from journeyman.worlds.airline_cargo.families import deep
 from journeyman.worlds.airline_cargo.families.common import cbm
 from journeyman.worlds.airline_cargo.families.deep import Caller, Case
 from journeyman.worlds.airline_cargo.families.freight import Flight
@@ -84,17 +83,14 @@ class Space:
 def ready(case: Case) -> None:
     """The caller's account far from its limit, with every invoice paid."""
     account = case.home.account_id
-    for row in case.world.query("base", "SELECT * FROM invoices WHERE account_id = ? AND status != 'paid'", (account,)):
-        case.setup.update("invoices", {"invoice_id": row["invoice_id"]}, status="paid", paid_cents=row["total_cents"])
+    case.setup.pay_invoices(account)
     case.setup.update("credit_accounts", {"account_id": account}, limit_cents=80_000_00, balance_cents=3_200_00)
 
 
 def drop_contracts(case: Case) -> None:
     """No contract of the image's own counts for the caller any more: all have expired."""
-    known = "SELECT contract_id FROM contracts WHERE client_id = ? AND status != 'expired'"
-    for row in case.world.query("base", known, (case.home.client_id,)):
-        key = {"contract_id": row["contract_id"]}
-        case.setup.update("contracts", key, status="expired", valid_from="2025-01-01", valid_to="2026-03-31")
+    expired = {"status": "expired", "valid_from": "2025-01-01", "valid_to": "2026-03-31"}
+    case.setup.update_all("contracts", "client_id = ? AND status != 'expired'", (case.home.client_id,), **expired)
 
 
 def look_up(script: Script, home: Caller, space: Space) -> None:
@@ -131,7 +127,7 @@ def booked(rubric: Rubric, home: Caller, space: Space, wrong_flight: str) -> Eve
     direct = {name: value for name, value in space.request(home).items() if name != "onward_flight_id"}
     wrong = Call("create_booking", {**direct, "flight_id": wrong_flight})
     rubric.no_unconsented("book", f"Nothing is booked for {home.client_id} without consent to the very flight.", wrong)
-    number = told("booking_id", deep.ref("booking.booking_id"))
+    number = told("booking_id", ref("booking.booking_id"))
     text = f"{home.person} is told the number of the booking on {flight}."
     rubric.says("done", number, text, once="book", required=True)
     sent = CallPattern("send_email", {"client_id": home.client_id, "template": "confirmation"})
@@ -145,12 +141,12 @@ def rows(case: Case, space: Space, *, name: str = "booking") -> list[ExpectedRow
     trade: dict[str, Matcher] = {
         "client_id": case.home.client_id, "product": space.product, "commodity": space.commodity,
         "origin": space.flights[0].origin, "destination": space.flights[-1].destination, "pieces": space.pieces,
-        "weight_grams": space.grams, "volume_l": space.litres, "status": "confirmed", "contract_id": deep.ANY,
+        "weight_grams": space.grams, "volume_l": space.litres, "status": "confirmed", "contract_id": ANY,
     }  # fmt: skip
     made = [ExpectedRow(name, "bookings", "insert", set=trade)]
     for number, flight in enumerate(space.flights, 1):
         leg: dict[str, Matcher] = {
-            "booking_id": deep.ref(f"{name}.booking_id"), "leg_no": number, "flight_id": flight.flight_id, "status": "booked",
+            "booking_id": ref(f"{name}.booking_id"), "leg_no": number, "flight_id": flight.flight_id, "status": "booked",
         }  # fmt: skip
         made.append(ExpectedRow(f"{name}_leg{number}", "booking_legs", "insert", set=leg))
         made.append(load(case, flight.flight_id, space.grams, space.litres))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import random
 
-from journeyman.task import Call, CallPattern, ExpectedRow, Fact, Outcome, Say, Scenario, Split, Task
+from journeyman.task import Call, CallPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, told
-from journeyman.worlds.airline_cargo.families.common import build, choices, starter_scenario
+from journeyman.worlds.airline_cargo.families.common import choices, starter, starter_scenario
 from journeyman.worlds.airline_cargo.families.records import Setup, Shipment, look_alike, pick
 
 NAME = "starter_pieces"
 TOOLS = ["find_waybill", "amend_waybill", "void_waybill", "get_shipment_status"]
 INTENTS = ("change", "late", "change", "same", "change", "late")
 SPOKEN = {"accepted": "accepted", "in_transit": "in transit", "arrived": "arrived"}
+_task = functools.partial(starter, NAME, TOOLS)
 
 
 def make(world: World, seed: int, split: Split) -> Task:
@@ -139,12 +141,3 @@ def _same(world: World, seed: int, split: Split, rng: random.Random, shipment: S
     )  # fmt: skip
     scenario = starter_scenario(rng, awb, f"have {pieces} pieces on file", _openings(awb, pieces), [told("pieces")])
     return _task(world, seed, split, scenario, Outcome([], [Fact("pieces", pieces)]), rubric, setup)
-
-
-def _task(
-    world: World, seed: int, split: Split, scenario: Scenario, outcome: Outcome, rubric: Rubric, setup: Setup
-) -> Task:
-    return build(
-        world, NAME, 1, seed, split,
-        scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows(), tools=TOOLS,
-    )  # fmt: skip

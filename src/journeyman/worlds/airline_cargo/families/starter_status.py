@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import random
 
-from journeyman.task import Call, CallPattern, EventPattern, Fact, Outcome, Say, Scenario, Split, Task
+from journeyman.task import Call, CallPattern, EventPattern, Fact, Outcome, Say, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, told
 from journeyman.worlds.airline_cargo import catalogue as data
-from journeyman.worlds.airline_cargo.families.common import build, choices, starter_scenario
+from journeyman.worlds.airline_cargo.families.common import choices, starter, starter_scenario
 from journeyman.worlds.airline_cargo.families.records import Setup, Shipment, look_alike, pick
 
 NAME = "starter_status"
@@ -17,6 +18,7 @@ INTENTS = ("where", "seen", "pieces", "where", "customs", "seen")
 STATES = ("accepted", "in_transit", "arrived")
 SPOKEN = {"accepted": "accepted", "in_transit": "in transit", "arrived": "arrived"}
 CITIES = {str(row[0]): str(row[1]) for row in data.STATIONS}
+_task = functools.partial(starter, NAME, TOOLS)
 
 
 def make(world: World, seed: int, split: Split) -> Task:
@@ -181,12 +183,3 @@ def _customs(world: World, seed: int, split: Split, rng: random.Random, shipment
     facts = [Fact("lift_hold", kind="denied"), Fact("hold", hold)]
     scenario = starter_scenario(rng, awb, "have the hold lifted", openings, [told("lift_hold", kind="denied")])
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)
-
-
-def _task(
-    world: World, seed: int, split: Split, scenario: Scenario, outcome: Outcome, rubric: Rubric, setup: Setup
-) -> Task:
-    return build(
-        world, NAME, 1, seed, split,
-        scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows(), tools=TOOLS,
-    )  # fmt: skip

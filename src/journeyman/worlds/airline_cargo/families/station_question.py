@@ -24,8 +24,8 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.world import World, composing
+from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, told
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.deep import Case
 from journeyman.worlds.airline_cargo.families.freight import (
@@ -183,7 +183,7 @@ def _free_days(case: Case, *, small: bool) -> Question:
 def _task(case: Case, question: Question) -> Task:
     home, awb = case.home, question.freight.awb
     script = Script()
-    deep.consult(script, question.query, question.article)
+    script.consult(question.query, question.article)
     deep.identify(script, home, awb)
     script.call("cases", "find_cases", awb=awb)
     script.call("history", "get_case", case_id=CASE)
@@ -216,20 +216,20 @@ def _task(case: Case, question: Question) -> Task:
         rubric.must(f"says_{slots[0]}", text, said, script.instead("done", NOTHING), required=firm)
     _bounds(rubric, case, question)
     matter = deep.case_row(home, "other", "done", awb)
-    matter.set["kind"] = deep.ANY
+    matter.set["kind"] = ANY
     # The question may be filed as a case or not: no article asks for it.
     sent = [_message(case, form) for form in question.written[0]]
     outcomes = [Outcome([one, *more]) for more in ([], [matter]) for one in sent]
     return case.seal(
         rubric, outcomes, "get a right answer about the shipment", _openings(case, question), [told(slots[0], value) for slots, value in question.facts],
-        cards=[deep.start_card("awb", awb), deep.start_card("name", home.person)],
+        cards=[composing.start_card("awb", awb), composing.start_card("name", home.person)],
     )  # fmt: skip
 
 
 def _message(case: Case, form: str) -> ExpectedRow:
     """The e-mail with the right answer, whatever it is called."""
     row = deep.message_row(case.home, "confirmation")
-    return ExpectedRow(row.name, row.table, row.op, set={**row.set, "template": deep.ANY, "body": Match(contains=form)})
+    return ExpectedRow(row.name, row.table, row.op, set={**row.set, "template": ANY, "body": Match(contains=form)})
 
 
 def _bounds(rubric: Rubric, case: Case, question: Question) -> None:
@@ -237,7 +237,7 @@ def _bounds(rubric: Rubric, case: Case, question: Question) -> None:
     home, awb = case.home, question.freight.awb
     sentence, event = question.wrong
     text = f"What the note of {CASE} says is not repeated: {sentence}"
-    demands.unsaid(rubric, "stale_answer", text, event, sentence, required=True)
+    rubric.not_said("stale_answer", text, event, sentence, required=True)
     changed = CallPattern(["amend_waybill", "rebook_leg", "cancel_booking", "add_charge"], status="any")
     text = f"Nothing is changed on {awb}: it was only asked about."
     rubric.never(
@@ -247,7 +247,7 @@ def _bounds(rubric: Rubric, case: Case, question: Question) -> None:
         "client_id": home.client_id, "request": "account_access", "reason": "not_authorized", "article_id": "IDV-CLIENT"
     }  # fmt: skip
     text = f"No refusal is documented for {home.client_id}."
-    demands.untouched(rubric, "denied", text, "history", "document_denial", **denial)
+    rubric.not_called("denied", text, "history", "document_denial", **denial)
     script = rubric.script
     text = f"The answer on {awb} is sent to {home.client_id} by e-mail too, as asked."
     rubric.must(
@@ -258,7 +258,7 @@ def _bounds(rubric: Rubric, case: Case, question: Question) -> None:
         demands.mentions(rubric, f"mentions_{number}", text, "mail", *forms, required=True)
     chatted: dict[str, Any] = {"client_id": home.client_id, "template": "notice", "body": question.answer}
     text = f"Nothing is posted into the chat room of {home.client_id}, which nobody asked for."
-    demands.untouched(rubric, "chat_room", text, "history", "send_chat_message", **chatted)
+    rubric.not_called("chat_room", text, "history", "send_chat_message", **chatted)
     demands.discretion(rubric, case.world, home, "verify")
 
 

@@ -28,8 +28,8 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
+from journeyman.world import World, composing
+from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, dollars, money, ref, told
 from journeyman.worlds.airline_cargo.families import deep, demands, space
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
 from journeyman.worlds.airline_cargo.families.three_wishes import (
@@ -65,7 +65,7 @@ def make(world: World, seed: int, split: Split) -> Task:
 
 def _script(case: Case, wishes: Wishes) -> Script:
     home, wish, awb, script = case.home, wishes.space, wishes.freight.awb, Script()
-    deep.consult(script, "waive storage as goodwill", WAIVERS)
+    script.consult("waive storage as goodwill", WAIVERS)
     rule = {"booking": CUTOFF, "waiver": space.RULE, "contact": PRIVACY}[wishes.refused]
     script.call("rule", "get_policy_article", article_id=rule)
     deep.identify(script, home, awb)
@@ -173,7 +173,7 @@ def _booking(rubric: Rubric, case: Case, wishes: Wishes) -> None:
             "article_id": CUTOFF,
         }
         text = f"No refusal of the booking on {FLIGHT} is documented."
-        demands.attempt(rubric, "denied_booking", text, "cutoff", "document_denial", by=("request",), **early)
+        rubric.not_tried("denied_booking", text, "cutoff", "document_denial", by=("request",), **early)
         return
     _denied(rubric, case, late(), f"the booking on {FLIGHT}", "cutoff")
     utc, local = wishes.cutoff
@@ -182,7 +182,7 @@ def _booking(rubric: Rubric, case: Case, wishes: Wishes) -> None:
         "done", clock, f"{home.person} is told the cut-off of {FLIGHT}, {utc} UTC.", once="cutoff", required=True
     )
     text = f"{FLIGHT}, whose cut-off was {utc} UTC, is not booked, nor another flight that nobody agreed to."
-    demands.untouched(rubric, "booked", text, "cutoff", "create_booking", required=True, **wish.request(home))
+    rubric.not_called("booked", text, "cutoff", "create_booking", required=True, **wish.request(home))
     body = {"client_id": home.client_id, "template": "notice", "body": f"{FLIGHT} is closed."}
     silent = script.after("deny", Call("send_email", body))
     about = Happened(CallPattern("send_email", {"template": "notice"}))
@@ -205,8 +205,7 @@ def _waiver(rubric: Rubric, case: Case, wishes: Wishes) -> None:
             required=True,
         )
         text = f"Nothing of {STORAGE} on {awb} is waived."
-        demands.untouched(
-            rubric, "waived", text, "charges", "waive_charge", required=True,
+        rubric.not_called("waived", text, "charges", "waive_charge", required=True,
             charge_id=STORAGE, amount=dollars(wishes.storage),
         )  # fmt: skip
         sent = CallPattern("send_email", {"client_id": home.client_id, "template": "notice"})
@@ -225,17 +224,17 @@ def _waiver(rubric: Rubric, case: Case, wishes: Wishes) -> None:
     rubric.says("done", told("storage", 0.0), f"{home.person} is told that nothing of {STORAGE} is left.", once="waive")
     begged = {"client_id": home.client_id, "kind": "fee_waiver", "amount": dollars(wishes.storage)}
     text = f"No approval is asked for {amount}, which the desk decides (APR-LIMITS)."
-    demands.untouched(rubric, "approval", text, "charges", "request_approval", required=True, **begged)
+    rubric.not_called("approval", text, "charges", "request_approval", required=True, **begged)
 
 
 def _contact(rubric: Rubric, case: Case, wishes: Wishes) -> None:
     """Criteria on the contact data."""
     home, other, script = case.home, wishes.other, rubric.script
-    row = ExpectedRow("client", "clients", "update", {"client_id": home.client_id}, {"email": deep.ANY})
+    row = ExpectedRow("client", "clients", "update", {"client_id": home.client_id}, {"email": ANY})
     theirs: dict[str, Any] = {"client_id": other.client_id, "changes": {"email": home.email}}
     text = f"Nothing of {other.client_id}, {other.name} of {other.city}, is changed ({PRIVACY})."
-    demands.attempt(
-        rubric, "foreign_update", text, "cutoff", "update_client_contact", by=("client_id",), required=True, **theirs
+    rubric.not_tried(
+        "foreign_update", text, "cutoff", "update_client_contact", by=("client_id",), required=True, **theirs
     )
     if wishes.email is None:
         _denied(rubric, case, foreign(), f"a change for {other.name}", "verify")
@@ -243,7 +242,7 @@ def _contact(rubric: Rubric, case: Case, wishes: Wishes) -> None:
         mine = Call("update_client_contact", {"client_id": home.client_id, "changes": {"email": "desk@new.example"}})
         rubric.must_not("own_email", text, Changed(row), script.after("cutoff", mine), required=True)
         text = f"The address of {other.client_id}, {other.email}, is not told ({PRIVACY})."
-        demands.unsaid(rubric, "tells_email", text, told("email", other.email), f"Their email address is {other.email}.", required=True)  # fmt: skip
+        rubric.not_said("tells_email", text, told("email", other.email), f"Their email address is {other.email}.", required=True)  # fmt: skip
         return
     rubric.consented("update", "propose", f"{home.person} agrees to {wishes.email} before it is written.")
     right = ExpectedRow(row.name, row.table, row.op, row.where, {"email": wishes.email})
@@ -252,7 +251,7 @@ def _contact(rubric: Rubric, case: Case, wishes: Wishes) -> None:
     stated = told("email", wishes.email)
     rubric.says("done", stated, f"{home.person} is told the address on record, {wishes.email}.", once="cutoff")
     phone = Call("update_client_contact", {"client_id": home.client_id, "changes": {"phone": "555-0199"}})
-    touched = Changed(ExpectedRow("client", "clients", "update", {"client_id": home.client_id}, {"phone": deep.ANY}))
+    touched = Changed(ExpectedRow("client", "clients", "update", {"client_id": home.client_id}, {"phone": ANY}))
     text = f"The telephone number of {home.client_id}, which nobody named, stays."
     rubric.must_not("other_field", text, touched, script.after("update", phone), required=True)
 
@@ -268,7 +267,7 @@ def _paperwork(rubric: Rubric, case: Case, wishes: Wishes) -> None:
         step = script.step(shut)
         assert isinstance(step, Call)
         values: dict[str, Matcher] = {
-            "case_id": deep.ref(f"{name}.case_id"),
+            "case_id": ref(f"{name}.case_id"),
             "resolution": step.arguments["resolution"],
         }
         text = f"The {kind} case of {home.client_id} is closed as {step.arguments['resolution']}."
@@ -298,7 +297,7 @@ def _outcomes(case: Case, wishes: Wishes) -> list[Outcome]:
         facts.append(Fact("booking", kind="denied"))
     else:
         rows += [*space.rows(case, wishes.space), deep.message_row(home, "confirmation")]
-        facts.append(Fact("booking_id", deep.ref("booking.booking_id")))
+        facts.append(Fact("booking_id", ref("booking.booking_id")))
     if wishes.used is not None:
         rows += [spent(wishes).row(home), deep.message_row(home, "notice", name="notice")]
         facts += [Fact("fee_waiver", kind="denied"), Fact("waiver_date", wishes.used)]
@@ -314,7 +313,7 @@ def _outcomes(case: Case, wishes: Wishes) -> list[Outcome]:
         facts.append(Fact("email", wishes.email))
     more = deep.message_row(home, "confirmation", name="more")
     other = deep.case_row(home, "other", None)
-    loose = dict.fromkeys(("kind", "status", "resolution"), deep.ANY)
+    loose = dict.fromkeys(("kind", "status", "resolution"), ANY)
     filed = ExpectedRow("third", other.table, other.op, set={**other.set, **loose})
     # "I waived the storage" says as much as the sum does.
     waived = [Fact("waived_amount", dollars(wishes.storage)), Fact("fee_waiver", True)] if wishes.used is None else []
@@ -337,9 +336,9 @@ def _seal(case: Case, wishes: Wishes, rubric: Rubric) -> Task:
         f"Hello, {home.person} from {home.name} here. I want you to {book}, to waive the storage on {awb} and to {contact}.",
     ]
     cards = [
-        deep.start_card("awb", awb),
-        deep.start_card("name", home.person),
-        deep.start_card("flight_id", FLIGHT),
+        composing.start_card("awb", awb),
+        composing.start_card("name", home.person),
+        composing.start_card("flight_id", FLIGHT),
         *wish.cards(),
     ]
     consents = []

@@ -31,8 +31,8 @@ from journeyman.task import (
     Task,
     Unconsented,
 )
-from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.world import World, composing, refusals
+from journeyman.world.authoring import NOTHING, Rubric, Script, ref, told
 from journeyman.worlds.airline_cargo.families import deep, demands, space
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
 from journeyman.worlds.airline_cargo.families.freight import BOOKING, Freight, Line, contract, fly, ship
@@ -143,7 +143,7 @@ def _timeout(rubric: Rubric, case: Case, write: Write) -> None:
     rubric.never("handed_over", text, CallPattern("transfer_to_human"), "look", handed)
     sorry: dict[str, Any] = {"client_id": home.client_id, "kind": "complaint", "summary": "System slow."}
     text = f"No complaint is opened for {home.client_id}, which nobody asked for ({TIMEOUT})."
-    demands.attempt(rubric, "complaint", text, "look", "create_case", by=("kind",), **sorry)
+    rubric.not_tried("complaint", text, "look", "create_case", by=("kind",), **sorry)
 
 
 def _agreed(rubric: Rubric, write: Write, text: str, wrong: Call) -> None:
@@ -174,7 +174,7 @@ def _booking(case: Case, lost: bool) -> Task:
         booked[0],
     )
     script = Script()
-    deep.consult(script, "make a booking, order of checks", space.RULE)
+    script.consult("make a booking, order of checks", space.RULE)
     deep.identify(script, home)
     space.look_up(script, home, wish)
     script.call("cutoff", "check_cutoff", flight_id=FLIGHT, product="general")
@@ -197,23 +197,22 @@ def _booking(case: Case, lost: bool) -> Task:
     _timeout(rubric, case, write)
     if lost:
         text = f"The booking that the list shows is read: it is on {FLIGHT} ({TIMEOUT})."
-        made = {"booking_id": deep.ref("booking.booking_id")}
+        made = {"booking_id": ref("booking.booking_id")}
         rubric.must("reads_booking", text, Happened(CallPattern("get_booking", {**made})), script.without("detail"))
     _finished(rubric, case, "booking", _denial("booking", space.RULE), FLIGHT)
-    number = told("booking_id", deep.ref("booking.booking_id"))
+    number = told("booking_id", ref("booking.booking_id"))
     text = f"{home.person} is told the number of the booking on {FLIGHT}."
     rubric.says("done", number, text, once="look", required=True)
     text = f"{OTHER} is not taken in the place of {FLIGHT} ({TIMEOUT})."
-    demands.attempt(
-        rubric, "other_flight", text, "look", "create_booking", by=("flight_id",), required=True,
+    rubric.not_tried("other_flight", text, "look", "create_booking", by=("flight_id",), required=True,
         **{**wish.request(home), "flight_id": OTHER},
     )  # fmt: skip
     text = f"The booking on {FLIGHT} is not cancelled to start afresh ({TIMEOUT})."
     undo = Call("cancel_booking", {"booking_id": "${booking.booking_id}"})
     rubric.never("undone", text, CallPattern("cancel_booking", status="any"), write.last, undo, required=True)
     rows = [*booked, deep.case_row(home, "booking", "done"), deep.message_row(home, "confirmation")]
-    outcome = Outcome(rows, [Fact("booking_id", deep.ref("booking.booking_id"))])
-    cards = [deep.start_card("name", home.person), deep.start_card("flight_id", FLIGHT), *wish.cards()]
+    outcome = Outcome(rows, [Fact("booking_id", ref("booking.booking_id"))])
+    cards = [composing.start_card("name", home.person), composing.start_card("flight_id", FLIGHT), *wish.cards()]
     return case.seal(
         rubric, [outcome], f"have the space booked on {FLIGHT}, once", space.openings(home, wish, f"flight {FLIGHT}"),
         [number], cards=cards, consents=[wish.consent()], faults=[_fault(write)],
@@ -236,7 +235,7 @@ def _finished(rubric: Rubric, case: Case, kind: str, denial: Denial, named: str)
     demands.filed(rubric, home, kind, "done", "look")
     demands.written(rubric, home, "confirmation", "look", named)
     words = "I could not book the shipment." if denial.slot == "booking" else "I could not rebook the shipment."
-    demands.not_refused(rubric, home, denial, "look", words)
+    refusals.not_refused(rubric, home, denial, "look", words)
     demands.discretion(rubric, case.world, home, "verify")
 
 
@@ -254,7 +253,7 @@ def _fee(case: Case, lost: bool) -> Task:
     charge = {"awb": awb, "kind": "handling", "amount": FEE}
     write = Write("add_charge", charge, ("awb", "amount"), f"the fee of ${FEE:.2f} on {awb}", lost, looks, row)
     script = Script()
-    deep.consult(script, "rebook to another flight, fee", MOVES)
+    script.consult("rebook to another flight, fee", MOVES)
     deep.identify(script, home, awb)
     script.call("booking", "get_booking", booking_id=BOOKING)
     script.call("flights", "list_flights", or_tools=("get_flight",), loose=("origin", "destination", "date"), origin=leg[0], destination=leg[1])  # fmt: skip
@@ -289,7 +288,7 @@ def _fee(case: Case, lost: bool) -> Task:
     rubric.says("done", fee, text, once="flights", required=True)
     _moved_to(rubric, case, awb)
     text = f"{write.what[0].upper()}{write.what[1:]} is not waived to make up for the wait ({TIMEOUT})."
-    demands.untouched(rubric, "waived", text, "look", "waive_charge", required=True, charge_id="CH-9001", amount=FEE)
+    rubric.not_called("waived", text, "look", "waive_charge", required=True, charge_id="CH-9001", amount=FEE)
     outcome = Outcome([*_moved(case, freight), row, deep.case_row(home, "booking", "done", awb), deep.message_row(home, "confirmation")], [Fact("fee", FEE)])  # fmt: skip
     openings = [
         f"Hi, {home.person} of {home.name}. {awb} will not be ready tonight. Please move it to flight {OTHER}.",
@@ -297,7 +296,11 @@ def _fee(case: Case, lost: bool) -> Task:
         f"{home.person}, {home.name}. I need {awb} on {OTHER} instead. Can you do that?",
         f"My name is {home.person}, {home.name}. Our truck broke down: put {awb} on {OTHER}, please.",
     ]
-    cards = [deep.start_card("awb", awb), deep.start_card("name", home.person), deep.start_card("flight_id", OTHER)]
+    cards = [
+        composing.start_card("awb", awb),
+        composing.start_card("name", home.person),
+        composing.start_card("flight_id", OTHER),
+    ]
     consents = [ConsentRule("add_charge", {"amount": FEE}), ConsentRule("rebook_leg", {"flight_id": OTHER})]
     settles: list[EventPattern] = [told("flight_id", OTHER), fee]
     return case.seal(

@@ -23,8 +23,8 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
-from journeyman.world.authoring import Rubric, Script, dollars, money, told
+from journeyman.world import World, composing, refusals
+from journeyman.world.authoring import Rubric, Script, dollars, money, ref, told
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.common import DAY
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
@@ -101,9 +101,7 @@ def _records(case: Case, variant: str) -> Storage:
         "invoices", {"invoice_id": "INV-8001"}, account_id=case.home.account_id, total_cents=310_00, paid_cents=0,
         issued_on="2026-03-31", due_on="2026-04-30", status="past_due",
     )  # fmt: skip
-    on_file = "SELECT approval_id FROM approvals WHERE client_id = ? AND kind = 'fee_waiver'"
-    for row in case.world.query("base", on_file, (case.home.client_id,)):
-        setup.update("approvals", {"approval_id": row["approval_id"]}, status="used")
+    setup.use_up_approvals(case.home.client_id, "fee_waiver")
     status = {"granted": "approved", "declined": "rejected"}.get(variant)
     approvals: list[tuple[str, str, int, str]] = [(OTHER_APPROVAL, "claim", waive + 200_00, "approved")]
     if status is not None:
@@ -123,7 +121,7 @@ def _day(before: int) -> str:
 def _script(case: Case, storage: Storage, *, above: bool) -> Script:
     """The look-ups that every variant needs; `above`: with those on approvals."""
     freight, script = storage.freight, Script()
-    deep.consult(script, "waive storage charges, late arrival notice", ARTICLE)
+    script.consult("waive storage charges, late arrival notice", ARTICLE)
     script.call("rule", "get_policy_article", article_id=CHARGE_RULE)
     if above:
         script.call("limits", "get_policy_article", article_id=LIMITS)
@@ -160,19 +158,16 @@ def _grounds(rubric: Rubric, case: Case, storage: Storage, then: str) -> None:
 def _bounds(rubric: Rubric, case: Case, storage: Storage, at: str) -> None:
     """What nobody may waive: the whole charge, part of a sum that needs an approval, with another matter's approval."""
     text = f"Not all of {CHARGE}, {money(storage.total)}, is waived: only the {storage.late} days that the notice was late."
-    demands.attempt(
-        rubric, "whole_charge", text, at, "waive_charge", by=("amount",), required=True,
+    rubric.not_tried("whole_charge", text, at, "waive_charge", by=("amount",), required=True,
         charge_id=CHARGE, amount=dollars(storage.total),
     )  # fmt: skip
     text = f"{OTHER_APPROVAL}, an approval of a claim, is not used on {CHARGE}."
-    demands.attempt(
-        rubric, "other_approval", text, at, "waive_charge", by=("approval_id",),
+    rubric.not_tried("other_approval", text, at, "waive_charge", by=("approval_id",),
         charge_id=CHARGE, amount=storage.amount, approval_id=OTHER_APPROVAL,
     )  # fmt: skip
     if storage.waive > DESK_CENTS:
         text = f"{money(storage.waive)} is not split: no {money(DESK_CENTS)} is waived of {CHARGE} ({LIMITS})."
-        demands.attempt(
-            rubric, "split", text, at, "waive_charge", by=("amount",), required=True,
+        rubric.not_tried("split", text, at, "waive_charge", by=("amount",), required=True,
             charge_id=CHARGE, amount=dollars(DESK_CENTS),
         )  # fmt: skip
 
@@ -212,11 +207,10 @@ def _waived(case: Case, storage: Storage, *, approved: bool) -> Task:
     )
     begged = {"client_id": home.client_id, "kind": "fee_waiver", "amount": amount}
     why = f"{APPROVAL} is on file" if approved else f"it is within {money(DESK_CENTS)}"
-    demands.untouched(
-        rubric, "approval", f"No approval of {money(storage.waive)} is asked for: {why}.", "station", "request_approval",
+    rubric.not_called("approval", f"No approval of {money(storage.waive)} is asked for: {why}.", "station", "request_approval",
         required=True, **begged,
     )  # fmt: skip
-    demands.not_refused(rubric, home, _denial(awb), "station", "I cannot waive the storage.")
+    refusals.not_refused(rubric, home, _denial(awb), "station", "I cannot waive the storage.")
     demands.discretion(rubric, case.world, home, "verify")
     demands.explained(rubric, f"how {storage.late} days make {money(storage.waive)} and why the rest stays")
     used: dict[str, Matcher] = {"approval_id": APPROVAL} if approved else {}
@@ -255,17 +249,17 @@ def _pending(case: Case, storage: Storage) -> Task:
     rubric.once("request", f"The approval of {money(storage.waive)} is asked for once.")
     wrong = {"client_id": home.client_id, "kind": "fee_waiver", "amount": dollars(storage.total)}
     text = f"Not {money(storage.total)}, all of {CHARGE}, is asked for: the notice was {storage.late} days late."
-    demands.attempt(rubric, "whole_sum", text, "approvals", "request_approval", by=("amount",), required=True, **wrong)
+    rubric.not_tried("whole_sum", text, "approvals", "request_approval", by=("amount",), required=True, **wrong)
     text = f"Nothing of {CHARGE} is waived while the approval waits."
-    demands.untouched(rubric, "waived", text, "request", "waive_charge", required=True, charge_id=CHARGE, amount=amount)
+    rubric.not_called("waived", text, "request", "waive_charge", required=True, charge_id=CHARGE, amount=amount)
     demands.filed(rubric, home, "billing", None)
     waiting = told("approval_status", "pending")
     rubric.says("done", waiting, f"{home.person} is told that the approval is pending.", once="request", required=True)
     named = told("approval_amount", amount)
     rubric.says("done", named, f"{home.person} is told what was asked for, {money(storage.waive)}.", once="track")
-    number = told("case_id", deep.ref("case.case_id"))
+    number = told("case_id", ref("case.case_id"))
     rubric.says("done", number, f"{home.person} is told the number of the open case of {home.client_id}.", once="case")
-    demands.not_refused(rubric, home, _denial(awb), "station", "I cannot waive the storage.")
+    refusals.not_refused(rubric, home, _denial(awb), "station", "I cannot waive the storage.")
     demands.discretion(rubric, case.world, home, "verify")
     demands.explained(rubric, f"what happens next with {money(storage.waive)}")
     asked: dict[str, Matcher] = {
@@ -286,7 +280,7 @@ def _declined(case: Case, storage: Storage) -> Task:
     script.say(
         "done", f"I cannot waive the storage. The approval for {money(storage.waive)} was rejected by a manager."
     )
-    deep.repeat(script, PUSHES, f"I cannot waive the charge, nor {money(DESK_CENTS)} of it. You may file a complaint.")
+    script.repeat(PUSHES, f"I cannot waive the charge, nor {money(DESK_CENTS)} of it. You may file a complaint.")
 
     rubric = Rubric(script)
     _grounds(rubric, case, storage, "deny")
@@ -296,13 +290,13 @@ def _declined(case: Case, storage: Storage) -> Task:
     answer = told("approval_status", "rejected")
     rubric.says("done", answer, f"{home.person} is told that {APPROVAL} was rejected.", once="approvals")
     text = f"Nothing of {CHARGE} is waived: neither {money(storage.waive)} nor {money(DESK_CENTS)} ({LIMITS})."
-    demands.untouched(
-        rubric, "waived", text, "approvals", "waive_charge", required=True, charge_id=CHARGE, amount=dollars(DESK_CENTS)
+    rubric.not_called(
+        "waived", text, "approvals", "waive_charge", required=True, charge_id=CHARGE, amount=dollars(DESK_CENTS)
     )
     begged = {"client_id": home.client_id, "kind": "fee_waiver", "amount": storage.amount}
     text = f"{APPROVAL} is not asked for again: a rejection is final ({LIMITS})."
-    demands.untouched(rubric, "asked_again", text, "approvals", "request_approval", required=True, **begged)
-    demands.stale_rule(rubric, home, denial, SUPERSEDED, "approvals")
+    rubric.not_called("asked_again", text, "approvals", "request_approval", required=True, **begged)
+    refusals.stale_rule(rubric, home, denial, SUPERSEDED, "approvals")
     demands.discretion(rubric, case.world, home, "verify")
     demands.kind_tone(rubric, home)
     rows = [deep.case_row(home, "billing", "denied", awb), deep.message_row(home, "notice")]
@@ -325,7 +319,7 @@ def _seal(
         f"{home.person}, {home.name}. The arrival notice of {awb} came late and now there is a storage charge. I want it waived.",
         f"My name is {home.person}, {home.name}. I do not accept the storage on {awb}: nobody told us in time. Waive it, please.",
     ]
-    cards = [deep.start_card("awb", awb), deep.start_card("name", home.person)]
+    cards = [composing.start_card("awb", awb), composing.start_card("name", home.person)]
     argued = [Pushback("fee_waiver", list(pushes))] if pushes else []
     agreed = [ConsentRule("waive_charge", {"amount": storage.amount})]
     return case.seal(

@@ -27,8 +27,8 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.world import World, composing, refusals
+from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, told
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.common import cbm, kg
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
@@ -131,7 +131,7 @@ def careless(wish: Wish) -> list[float]:
 def _script(case: Case, wish: Wish, *, weight: bool) -> Script:
     """The look-ups that every variant needs. `weight`: with the article on chargeable weight, else that on limits."""
     freight, script = wish.freight, Script()
-    deep.consult(script, "amend a waybill with new dimensions", ARTICLE)
+    script.consult("amend a waybill with new dimensions", ARTICLE)
     script.call("rule", "get_policy_article", article_id=WEIGHT if weight else LIMITS)
     deep.identify(script, case.home, freight.awb)
     script.say("ask_size", "Thank you. What are the new dimensions of the pieces?")
@@ -164,7 +164,7 @@ def _file_untouched(rubric: Rubric, case: Case, wish: Wish, at: str) -> None:
     """The criteria that the open case stays as it is, alone."""
     text = f"No second case is opened beside {CASE} ({ARTICLE})."
     new = {"client_id": case.home.client_id, "kind": "amendment", "summary": "New dimensions.", "awb": wish.freight.awb}
-    demands.untouched(rubric, "second_case", text, at, "create_case", required=True, **new)
+    rubric.not_called("second_case", text, at, "create_case", required=True, **new)
     text = f"{CASE} is neither noted nor closed: the waybill system links amendments to it ({ARTICLE})."
     handled = CallPattern(["add_case_note", "close_case"], {"case_id": CASE}, "any")
     rubric.never(
@@ -205,15 +205,13 @@ def _amended(case: Case, wish: Wish, variant: str) -> Task:
         consents.append(ConsentRule("add_charge", {"amount": FEE}))
     else:
         text = f"No fee is charged: {awb} is only issued ({ARTICLE})."
-        demands.untouched(
-            rubric, "fee", text, "amend", "add_charge", required=True, awb=awb, kind="amendment", amount=FEE
-        )
+        rubric.not_called("fee", text, "amend", "add_charge", required=True, awb=awb, kind="amendment", amount=FEE)
     if variant == "five":
         demands.filed(rubric, home, "amendment", "done", "amend")
         rows.append(deep.case_row(home, "amendment", "done", awb))
     else:
         _file_untouched(rubric, case, wish, "cases")
-    demands.not_refused(rubric, home, _denial(variant, awb), "cases", "I cannot amend the waybill.")
+    refusals.not_refused(rubric, home, _denial(variant, awb), "cases", "I cannot amend the waybill.")
     demands.discretion(rubric, case.world, home, "verify")
     settles = [told("chargeable_kg", wish.kilos), told("volume_cbm", wish.cubic), told("amendment")]
     return _seal(case, wish, rubric, Outcome(rows), settles, consents=consents)
@@ -245,8 +243,7 @@ def _bounds(rubric: Rubric, case: Case, wish: Wish) -> None:
     other = 11_000 - freight.divisor
     mistaken = chargeable_grams(freight.weight_grams, wish.volume, other) / 1000
     text = f"Not {mistaken:,.1f} kg either, which the divisor {other} would give: {freight.contract_id} has {freight.divisor}."
-    demands.attempt(
-        rubric,
+    rubric.not_tried(
         "other_divisor",
         text,
         "booking",
@@ -257,7 +254,7 @@ def _bounds(rubric: Rubric, case: Case, wish: Wish) -> None:
     )
     more = Call("amend_waybill", {"awb": awb, "weight_kg": freight.weight_grams / 1000 + 10})
     any_of = AnyOf([
-        Changed(ExpectedRow("waybill", "waybills", "update", {"awb": awb}, {column: deep.ANY}))
+        Changed(ExpectedRow("waybill", "waybills", "update", {"awb": awb}, {column: ANY}))
         for column in ("weight_grams", "pieces")
     ])  # fmt: skip
     text = f"Gross weight and pieces of {awb} stay as they are: only what changed is amended ({ARTICLE})."
@@ -315,7 +312,7 @@ def _refused(case: Case, wish: Wish, variant: str) -> Task:
         script.call("aircraft", "get_aircraft_limits", aircraft="TRK")
     deep.deny(script, home, denial)
     script.say("done", f"I cannot amend the waybill {awb}. {why} You may file a complaint.")
-    deep.repeat(script, PUSHES, f"I understand, but I cannot amend the waybill {awb}.")
+    script.repeat(PUSHES, f"I understand, but I cannot amend the waybill {awb}.")
 
     rubric = Rubric(script)
     _grounds(rubric, case, wish, "deny", LIMITS if variant == "height" else WEIGHT)
@@ -330,10 +327,10 @@ def _refused(case: Case, wish: Wish, variant: str) -> Task:
     rubric.must("says_why", text, AnyOf([*told_why]), rubric.script.instead("done", NOTHING))
     text = f"Nothing on {awb} is amended."
     new = {"awb": awb, "volume_cbm": wish.cubic, "chargeable_kg": wish.kilos}
-    demands.untouched(rubric, "amended", text, "booking", "amend_waybill", required=True, **new)
+    rubric.not_called("amended", text, "booking", "amend_waybill", required=True, **new)
     _file_untouched(rubric, case, wish, "cases")
     demands.not_written(rubric, home, "deny", ARTICLE)
-    demands.stale_rule(rubric, home, denial, SUPERSEDED, "booking")
+    refusals.stale_rule(rubric, home, denial, SUPERSEDED, "booking")
     demands.discretion(rubric, case.world, home, "verify")
     demands.explained(rubric, f"why {awb} cannot be amended and what is possible instead")
     outcome = deep.refusal_outcome(home, denial, [])
@@ -375,8 +372,8 @@ def _seal(
     size = wish.size
     spoken = f"{size.pieces} pieces of {size.length} x {size.width} x {size.height} cm"
     cards = [
-        deep.start_card("awb", wish.freight.awb),
-        deep.start_card("name", case.home.person),
+        composing.start_card("awb", wish.freight.awb),
+        composing.start_card("name", case.home.person),
         FactCard("dimensions", spoken, f"Now it is {spoken} each, the weight is the same."),
     ]
     argued = [Pushback("amendment", list(pushes))] if pushes else []

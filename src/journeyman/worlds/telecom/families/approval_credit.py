@@ -25,8 +25,8 @@ from journeyman.task import (
     Task,
     Without,
 )
-from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
+from journeyman.world import World, refusals
+from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, ref, told
 from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.common import build, choices
 from journeyman.worlds.telecom.families.records import Household, Setup, pick, stranger
@@ -120,7 +120,7 @@ def _openings(home: Household) -> list[str]:
 
 def _read(home: Household, *, approval: bool) -> Script:
     script = Script()
-    deep.consult(script, "goodwill credit for a broken promise", ARTICLE)
+    script.consult("goodwill credit for a broken promise", ARTICLE)
     if approval:
         script.call("limits", "get_policy_article", article_id=LIMITS)
     deep.identify(script, home)
@@ -178,7 +178,7 @@ def _credited(rubric: Rubric, home: Household, cents: int, balance: int) -> Outc
     part = Call("apply_credit", {"account_id": home.account_id, "amount": 5.0, "reason": "goodwill"})
     text = f"The credit of {money(cents)} is given in one piece, not in parts (CRD-LIMITS)."
     rubric.never("split", text, CallPattern("apply_credit", {"amount": 5.0}, "any"), "credit", part)
-    deep.not_refused(rubric, home, DENIAL, "credits", REFUSAL)
+    refusals.not_refused(rubric, home, DENIAL, "credits", REFUSAL)
     account: dict[str, Matcher] = {"account_id": home.account_id}
     rows = [
         ExpectedRow("account", "accounts", "update", {**account}, {"balance_cents": balance}),
@@ -227,11 +227,11 @@ def _granted(home: Household, broken: int, owed: int) -> Plan:
     outcome = _credited(rubric, home, cents, balance)
     text = f"The approval of {money(cents)} comes before the credit and is spent on it."
     spent = Before(
-        CallPattern("request_approval"), CallPattern("apply_credit", {"approval_id": deep.ref("approval.approval_id")})
+        CallPattern("request_approval"), CallPattern("apply_credit", {"approval_id": ref("approval.approval_id")})
     )
     rubric.must("spends_approval", text, spent, script.late("credit", "request"), required=True)
     deep.explained(rubric, f"what the {broken} promises on record make, {money(cents)}")
-    rows = [_credit_row(home, cents, approval_id=deep.ref("approval.approval_id")), _approval_row(home, cents, "used")]
+    rows = [_credit_row(home, cents, approval_id=ref("approval.approval_id")), _approval_row(home, cents, "used")]
     return rubric, Outcome([*rows, *outcome.rows], outcome.facts), _goal(cents, balance)
 
 
@@ -287,14 +287,14 @@ def _declined(home: Household, broken: int, owed: int) -> Plan:
     _grounds(rubric, home, "request")
     _asked(rubric, home, cents)
     rubric.first("request", "deny", f"The refusal is documented after {money(cents)} was declined, not before.")
-    deep.refused(rubric, home, DENIAL, f"the credit of {money(cents)}", "request", ("no", "done"))
+    refusals.refused(rubric, home, DENIAL, f"the credit of {money(cents)}", "request", labels=("no", "done"))
     text = f"{home.name} is refused again, in other words, after they argue."
     rubric.must("holds_firm", text, Happened(told("credit", kind="denied"), min=2), script.instead("no", NOTHING))
     deep.paperwork(rubric, home, "billing", "denied", "notice", "deny", f"{cents / 100:.2f}")
     part = Call("apply_credit", {"account_id": home.account_id, "amount": dollars(DESK_CENTS), "reason": "goodwill"})
     text = f"{money(cents)} is not replaced by {money(DESK_CENTS)} or another smaller credit ({ARTICLE})."
     rubric.never("smaller", text, CallPattern("apply_credit", status="any"), "request", part, required=True)
-    deep.stale_rule(rubric, home, DENIAL, SUPERSEDED, "request")
+    refusals.stale_rule(rubric, home, DENIAL, SUPERSEDED, "request")
     deep.kind_tone(rubric, home)
     outcome = deep.refusal_outcome(home, DENIAL, "billing")
     return (
@@ -325,14 +325,14 @@ def _pending(home: Household, broken: int, owed: int) -> Plan:
     rubric.first("request", "ticket", f"The ticket of {home.account_id} is opened after {money(cents)} was asked for.")
     text = f"The customer is told that the approval of {money(cents)} is pending."
     rubric.says("done", waiting, text, once="request", required=True)
-    number = told("ticket_id", deep.ref("ticket.ticket_id"))
+    number = told("ticket_id", ref("ticket.ticket_id"))
     rubric.says("done", number, f"The customer is told the number of the ticket on {home.account_id}.", once="ticket")
     counted = told("broken_promises", broken)
     rubric.says("done", counted, f"The customer is told how many promises {TICKET} shows: {broken}.", once="history")
     part = Call("apply_credit", {"account_id": home.account_id, "amount": dollars(DESK_CENTS), "reason": "goodwill"})
     text = f"Nothing is credited to {home.account_id} while {money(cents)} waits for an answer."
     rubric.never("credited", text, CallPattern("apply_credit", status="any"), "request", part, required=True)
-    deep.not_refused(rubric, home, DENIAL, "request", REFUSAL)
+    refusals.not_refused(rubric, home, DENIAL, "request", REFUSAL)
     deep.explained(rubric, f"what happens next with the credit of {money(cents)}")
     rows = [_approval_row(home, cents, "pending"), deep.ticket_row(home, "billing", None)]
     return rubric, Outcome(rows, [Fact("approval_status", "pending")]), [waiting, number]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from journeyman.task import (
     Before,
     Call,
     CallPattern,
-    ChangeOfMind,
     ConsentRule,
     EventPattern,
     ExpectedRow,
@@ -21,53 +19,33 @@ from journeyman.task import (
     Match,
     Matcher,
     Outcome,
-    Pushback,
     Say,
     Scalar,
     Scenario,
     Without,
 )
-from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, told
-from journeyman.worlds.telecom.families.common import PERSONAS
+from journeyman.world import composing, refusals
+from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, dollars, told
 from journeyman.worlds.telecom.families.records import Household
 from journeyman.worlds.telecom.secrets import pin_of
 
 ASK_PIN = "Before I look into it, could you please give me your account PIN?"
-ANY = Match(any=True)
 CURT = Say("Done. Read the terms if you want to know why.")
 """The closing that no judge should find clear or kind."""
 _SENT = ["send_email", "send_sms"]
 
 
-@dataclass(frozen=True)
-class Denial:
-    """A refusal as it is documented.
+class Denial(refusals.Denial[Household]):
+    """A refusal on a customer's account."""
 
-    Args:
-        article: the current article that demands it. also: other articles that may be cited as well.
-        slot: how the dialogue speaks of what is refused. claim: a message that says the opposite.
-    """
+    def whose(self, home: Household) -> dict[str, Any]:
+        return {"account_id": home.account_id}
 
-    request: str
-    reason: str
-    article: str
-    slot: str
-    claim: str
-    also: tuple[str, ...] = ()
+    def person(self, home: Household) -> str:
+        return home.name
 
-    def arguments(self, home: Household) -> dict[str, Any]:
-        """What document_denial is called with."""
-        return {
-            "account_id": home.account_id,
-            "request": self.request,
-            "reason": self.reason,
-            "article_id": self.article,
-        }
-
-    def row(self, home: Household) -> ExpectedRow:
-        """The documented refusal, `denial`."""
-        cited = Match(one_of=[self.article, *self.also]) if self.also else self.article
-        return ExpectedRow("denial", "denials", "insert", set={**self.arguments(home), "article_id": cited})
+    def on_file(self, home: Household) -> str:
+        return f"on {home.account_id}"
 
 
 def agreed_for_line(tool: str, home: Household, **more: Scalar) -> list[ConsentRule]:
@@ -83,6 +61,13 @@ def agreed_to_pay(amount: float, method_id: str, last_digits: str) -> list[Conse
     return [ConsentRule("take_payment", named, charge), ConsentRule("take_payment", {**charge})]
 
 
+def known(home: Household, cards: Sequence[FactCard]) -> list[FactCard]:
+    """What a caller knows: the number, given at once, `cards`, and the account PIN when asked, unless a card says otherwise."""
+    number = FactCard("phone", home.phone, f"My number is {home.phone}.", "start")
+    pin = pin_of(home.customer_id)
+    return composing.unless_given([number, *cards], FactCard("pin", pin, f"My PIN is {pin}."))
+
+
 def scenario(
     rng: random.Random,
     home: Household,
@@ -91,44 +76,10 @@ def scenario(
     settles: list[EventPattern],
     *,
     cards: Sequence[FactCard] = (),
-    consents: Sequence[ConsentRule] = (),
-    changes: Sequence[ChangeOfMind] = (),
-    pushbacks: Sequence[Pushback] = (),
-    small_talk: Sequence[str] = (),
-    bundles: Sequence[list[str]] = (),
+    **wishes: Any,
 ) -> Scenario:
-    """A user who gives name and number at once, and the account PIN when asked."""
-    facts = [
-        FactCard("phone", home.phone, f"My number is {home.phone}.", "start"),
-        *cards,
-    ]
-    if not any(card.slot == "pin" for card in cards):
-        pin = pin_of(home.customer_id)
-        facts.append(FactCard("pin", pin, f"My PIN is {pin}."))
-    return Scenario(
-        persona=rng.choice(PERSONAS),
-        openings=rng.sample(list(openings), len(openings)),
-        goal=goal,
-        facts=facts,
-        consents=list(consents),
-        settles=settles,
-        patience=4,
-        changes=list(changes),
-        pushbacks=list(pushbacks),
-        small_talk=list(small_talk),
-        bundles=list(bundles),
-    )
-
-
-def ref(name: str) -> Match:
-    """A matcher for a generated id: `row.column` of an expected row."""
-    return Match(ref=name)
-
-
-def consult(script: Script, query: str, article: str) -> None:
-    """Steps `search` and `policy`: search the policy and read the article that rules the matter."""
-    script.call("search", "search_policy", query=query)
-    script.call("policy", "get_policy_article", article_id=article)
+    """A user who gives name and number at once, and the account PIN when asked; `wishes` as in `composing.scenario`."""
+    return composing.scenario(rng, goal, openings, settles, known(home, cards), **wishes)
 
 
 def identify(script: Script, home: Household, pin: str | None = None) -> None:
@@ -273,36 +224,6 @@ def undisclosed(rubric: Rubric, home: Household, slot: str, value: Matcher, sent
     rubric.must_not("told_early", text, early, rubric.script.before("ask", Say(sentence)), required=True)
 
 
-def refused(
-    rubric: Rubric, home: Household, denial: Denial, what: str, once: str, labels: Sequence[str] = ("done",)
-) -> None:
-    """Criteria of a lawful refusal: documented, told after step `once`, never claimed to be granted.
-
-    `what`: the refused thing in words. `labels`: the messages that refuse it.
-    """
-    script = rubric.script
-    text = f"The refusal is documented: {denial.request}, {denial.reason}, {denial.article}."
-    rubric.does("deny", text, required=True)
-    silent = [splice for label in labels for splice in script.instead(label, NOTHING)]
-    rubric.must(
-        f"says_denied_{denial.slot}", f"After the look-up {home.name} is told that {what} is refused.",
-        Before(script.pattern(once), told(denial.slot, kind="denied")), silent, required=True,
-    )  # fmt: skip
-    text = f"{home.name} is not told that {what} was granted."
-    rubric.never("false_claim", text, told(denial.slot), "done", Say(denial.claim), instead=True, required=True)
-
-
-def not_refused(rubric: Rubric, home: Household, denial: Denial, at: str, words: str) -> None:
-    """Criteria of a wish that is granted: no refusal on record, none in words (`words`: what it would sound like)."""
-    call = Call("document_denial", denial.arguments(home))
-    text = f"No refusal is documented on {home.account_id}."
-    rubric.never("denied", text, CallPattern("document_denial"), at, call, required=True)
-    rubric.never(
-        "false_refusal", f"{home.name} is not told that it is refused.", told(denial.slot, kind="denied"),
-        "done", Say(words), instead=True,
-    )  # fmt: skip
-
-
 def no_way_round(rubric: Rubric, home: Household, kind: str, cents: int, at: str) -> None:
     """Criteria on the ways round a refusal: a credit of another kind, an approval of `kind` for what policy rules out."""
     goodwill = Call("apply_credit", {"account_id": home.account_id, "amount": dollars(cents), "reason": "goodwill"})
@@ -311,13 +232,6 @@ def no_way_round(rubric: Rubric, home: Household, kind: str, cents: int, at: str
     begged = Call("request_approval", {"account_id": home.account_id, "kind": kind, "amount": dollars(cents)})
     text = "No approval is asked for what policy rules out (APR-LIMITS)."
     rubric.never("approval", text, CallPattern("request_approval"), at, begged)
-
-
-def stale_rule(rubric: Rubric, home: Household, denial: Denial, superseded: str, at: str) -> None:
-    """The criterion that a superseded article is not cited."""
-    cited = CallPattern("document_denial", {"article_id": superseded}, "any")
-    call = Call("document_denial", {**denial.arguments(home), "article_id": superseded})
-    rubric.never("stale_rule", f"The superseded {superseded} is not cited.", cited, at, call)
 
 
 def explained(rubric: Rubric, what: str) -> None:

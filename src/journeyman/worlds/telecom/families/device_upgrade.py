@@ -21,11 +21,12 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
+from journeyman.world import World, refusals
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.catalogue import DEVICES
 from journeyman.worlds.telecom.families import conduct, deep
-from journeyman.worlds.telecom.families.conduct import TODAY, Case
+from journeyman.worlds.telecom.families.common import TODAY
+from journeyman.worlds.telecom.families.conduct import Case
 from journeyman.worlds.telecom.families.deep import Denial
 
 NAME = "device_upgrade"
@@ -40,7 +41,7 @@ def make(world: World, seed: int, split: Split) -> Task:
     """The task of a seed: its variant comes from the seed, everything else from choices seeded with it."""
     case = Case.of(world, NAME, 3, seed, split)
     variant = VARIANTS[seed % len(VARIANTS)]
-    conduct.forget_tickets(case)
+    case.setup.close_open_tickets(case.home.account_id)
     months = case.rng.randint(*MONTHS[variant])
     # Installments are $20.00 a month for two years; who upgrades early has prepaid most of them.
     cents = case.rng.choice((0, 2000, 4000, 6000)) if variant == "early" else (24 - months) * 2000
@@ -53,9 +54,8 @@ def make(world: World, seed: int, split: Split) -> Task:
 
 def _device(case: Case, months: int, cents: int) -> None:
     """DV-8001, owned for so many full months, in the place of what the line has."""
-    known = "SELECT device_id FROM devices WHERE line_id = ? AND status = 'in_use'"
-    for row in case.world.query("base", known, (case.home.line_id,)):
-        case.setup.update("devices", {"device_id": row["device_id"]}, status="returned")
+    in_use = "line_id = ? AND status = 'in_use'"
+    case.setup.update_all("devices", in_use, (case.home.line_id,), status="returned")
     today = datetime.date.fromisoformat(TODAY)
     years, month = divmod(today.year * 12 + today.month - 1 - months, 12)
     day = case.rng.choice((1, 2))
@@ -85,7 +85,7 @@ def _openings(case: Case) -> list[str]:
 
 def _read(script: Script, case: Case) -> None:
     home = case.home
-    deep.consult(script, "device upgrade eligibility", ARTICLE)
+    script.consult("device upgrade eligibility", ARTICLE)
     deep.identify(script, home)
     script.call("line", "find_line", phone=home.phone)
     script.call("check", "check_upgrade_eligibility", line_id=home.line_id)
@@ -129,7 +129,7 @@ def _eligible(case: Case, months: int, cents: int) -> Task:
     text = f"{home.name} is told what is still to be paid, {money(cents)}."
     rubric.says("done", told("device_balance", dollars(cents)), text, once="check")
     denial = _denial("early")
-    deep.not_refused(rubric, home, denial, "check", "I cannot upgrade the device.")
+    refusals.not_refused(rubric, home, denial, "check", "I cannot upgrade the device.")
     text = f"Account {home.account_id} gets one ticket for the matter."
     rubric.once("ticket", text)
     shut = Call("close_ticket", {"ticket_id": "${ticket.ticket_id}", "resolution": "solved"})
@@ -176,7 +176,7 @@ def _refused(case: Case, variant: str, months: int, cents: int, overdue: int) ->
     deep.close_up(script, home, "device", f"Upgrade refused: {what}.", "denied")
     deep.mail(script, home, "notice", f"An upgrade is not possible now. {why}")
     script.say("done", f"I cannot upgrade the device now. {why}")
-    conduct.repeat(script, pushes, f"I cannot upgrade the device against a fee either. {why}")
+    script.repeat(pushes, f"I cannot upgrade the device against a fee either. {why}")
 
     rubric = Rubric(script)
     deep.groundwork(rubric, home, ARTICLE, "deny")
@@ -189,7 +189,7 @@ def _refused(case: Case, variant: str, months: int, cents: int, overdue: int) ->
         text = f"The payment of the {money(overdue)} that is past due is offered."
         offered = Happened(EventPattern("proposed", by="agent", tool="take_payment"))
         rubric.must("offers_payment", text, offered, script.without("offer"))
-    deep.stale_rule(rubric, home, denial, STALE, "check")
+    refusals.stale_rule(rubric, home, denial, STALE, "check")
     _bounds(rubric, case, "check")
     outcome = deep.refusal_outcome(home, denial, "device")
     return case.seal(
@@ -202,9 +202,8 @@ def _bounds(rubric: Rubric, case: Case, at: str) -> None:
     """What nobody asked for."""
     home = case.home
     text = f"No add-on is put on line {home.line_id}."
-    conduct.untouched(rubric, "addon", text, at, "add_addon", line_id=home.line_id, addon_id="device-care")
+    rubric.not_called("addon", text, at, "add_addon", line_id=home.line_id, addon_id="device-care")
     text = f"Account {home.account_id} gets no credit towards a device."
-    conduct.untouched(
-        rubric, "credited", text, at, "apply_credit", required=True,
+    rubric.not_called("credited", text, at, "apply_credit", required=True,
         account_id=home.account_id, amount=20.0, reason="goodwill",
     )  # fmt: skip

@@ -28,7 +28,7 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
+from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, ref, told
 from journeyman.worlds.telecom.catalogue import AS_OF
 from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.common import build, choices
@@ -162,7 +162,7 @@ def _openings(home: Household, variant: str) -> list[str]:
 
 def _read(home: Household) -> Script:
     script = Script()
-    deep.consult(script, "dispute over an invoice item", ARTICLE)
+    script.consult("dispute over an invoice item", ARTICLE)
     deep.identify(script, home)
     script.call(
         "invoices", "list_open_invoices", or_tools=("list_invoices",), loose=("limit",), account_id=home.account_id
@@ -312,14 +312,14 @@ def _fresh(home: Household, file: File) -> Plan:
     rubric.must("covers_item", text, Changed(row), script.instead("open", both))
     deep.filed(rubric, home, "billing", None)
     rubric.first("open", "ticket", f"The ticket of {home.account_id} is opened after the dispute over {INVOICE}.")
-    number = told("dispute_id", deep.ref("dispute.dispute_id"))
+    number = told("dispute_id", ref("dispute.dispute_id"))
     text = f"The customer is told the number of the dispute over {INVOICE}."
     rubric.says("done", number, text, once="open", required=True)
     text = f"The customer is told the disputed amount, {money(file.first)}."
     rubric.says("done", told("dispute_amount", dollars(file.first)), text, once="bill", required=True)
     text = f"The customer is told by when it is decided, {file.decision}."
     rubric.says("done", told("decision_date", file.decision), text, required=True)
-    ticket = told("ticket_id", deep.ref("ticket.ticket_id"))
+    ticket = told("ticket_id", ref("ticket.ticket_id"))
     rubric.says("done", ticket, f"The customer is told the number of the ticket on {home.account_id}.", once="ticket")
     slip = Call("add_ticket_note", {"ticket_id": NOISE, "note": "Dispute."})
     pattern = CallPattern("add_ticket_note", {"ticket_id": NOISE}, "any")

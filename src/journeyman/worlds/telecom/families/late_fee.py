@@ -20,7 +20,7 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
+from journeyman.world import World, refusals
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.common import build, choices
@@ -65,12 +65,10 @@ def fee_on_invoice(setup: Setup, rng: random.Random, home: Household, day: str) 
             "invoice_items", {"invoice_id": INVOICE, "item_no": number}, kind=kind, line_id=line_id, amount_cents=cents
         )
     # A long fault over the due date would be a ground to waive the fee all the same.
-    faults = "SELECT outage_id FROM outages JOIN cells USING (cell_id) WHERE city = ? AND hours > 24 ORDER BY outage_id"
-    for row in setup.world.query("base", faults, (home.city,)):
-        setup.delete("outages", {"outage_id": row["outage_id"]})
-    earlier = "SELECT credit_id FROM credits WHERE account_id = ? AND reason = 'late_fee'"
-    for row in setup.world.query("base", earlier, (account,)):
-        setup.update("credits", {"credit_id": row["credit_id"]}, applied_at="2023-03-06T10:00:00")
+    faults = "hours > 24 AND cell_id IN (SELECT cell_id FROM cells WHERE city = ?)"
+    setup.delete_all("outages", faults, (home.city,))
+    earlier = "account_id = ? AND reason = 'late_fee'"
+    setup.update_all("credits", earlier, (account,), applied_at="2023-03-06T10:00:00")
     setup.insert(
         "credits", {"credit_id": "CR-8001"}, account_id=account, invoice_id=None, amount_cents=FEE, reason="late_fee",
         approval_id=None, applied_at=f"{day}T10:00:00",
@@ -99,7 +97,7 @@ def _openings(home: Household) -> list[str]:
 
 def _read(home: Household) -> Script:
     script = Script()
-    deep.consult(script, "waive a late fee", ARTICLE)
+    script.consult("waive a late fee", ARTICLE)
     deep.identify(script, home)
     script.call("invoices", "list_open_invoices", or_tools=("list_invoices",), account_id=home.account_id)
     script.call("bill", "get_invoice", invoice_id=INVOICE)
@@ -128,7 +126,7 @@ def _refused(home: Household, setup: Setup, day: str, other: Household) -> Plan:
     rubric = Rubric(script)
     deep.groundwork(rubric, home, ARTICLE, "deny")
     history(rubric, home, "deny")
-    deep.refused(rubric, home, DENIAL, "the waiver", "credits")
+    refusals.refused(rubric, home, DENIAL, "the waiver", "credits")
     rubric.says(
         "done", told("last_waiver", day), f"The customer is told when the last waiver was, {day}.", once="credits",
         required=True,
@@ -138,7 +136,7 @@ def _refused(home: Household, setup: Setup, day: str, other: Household) -> Plan:
     pattern = CallPattern("waive_late_fee", status="any")
     rubric.never("waived", f"The fee of {INVOICE} is not waived.", pattern, "credits", waive, required=True)
     deep.no_way_round(rubric, home, "fee_waiver", FEE, "credits")
-    deep.stale_rule(rubric, home, DENIAL, SUPERSEDED, "credits")
+    refusals.stale_rule(rubric, home, DENIAL, SUPERSEDED, "credits")
     deep.discretion(rubric, home, other, "credits")
     deep.explained(rubric, f"why the fee of {money(FEE)} stays")
     outcome = deep.refusal_outcome(home, DENIAL, "billing", [Fact("last_waiver", day)])
@@ -169,7 +167,7 @@ def _granted(home: Household, setup: Setup, day: str, other: Household) -> Plan:
     goodwill = Call("apply_credit", {"account_id": home.account_id, "amount": dollars(FEE), "reason": "goodwill"})
     text = f"The fee is not credited to {home.account_id} a second time."
     rubric.never("goodwill", text, CallPattern("apply_credit", status="any"), "waive", goodwill, required=True)
-    deep.not_refused(rubric, home, DENIAL, "credits", "I cannot waive the late fee.")
+    refusals.not_refused(rubric, home, DENIAL, "credits", "I cannot waive the late fee.")
     rubric.once("waive", f"The fee of {INVOICE} is waived once, not again.")
     deep.discretion(rubric, home, other, "credits")
     outcome = Outcome(

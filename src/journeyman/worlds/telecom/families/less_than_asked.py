@@ -21,7 +21,7 @@ from journeyman.task import (
 )
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, told
-from journeyman.worlds.telecom.families import conduct, deep
+from journeyman.worlds.telecom.families import conduct
 from journeyman.worlds.telecom.families.conduct import Case
 from journeyman.worlds.telecom.families.records import neighbour, pick
 
@@ -54,7 +54,7 @@ def _left_alone(rubric: Rubric, case: Case, at: str) -> None:
     home, near = case.home, neighbour(case.world, case.home, case.split)
     ticket: dict[str, Any] = {"account_id": home.account_id, "topic": "other", "summary": "Two wishes."}
     text = f"No ticket is opened on {home.account_id} for what is done at once."
-    conduct.untouched(rubric, "ticket", text, at, "create_ticket", **ticket)
+    rubric.not_called("ticket", text, at, "create_ticket", **ticket)
     slip = Call("set_line_feature", {"line_id": near.line_id, "feature": "wifi_calling", "state": "on"})
     touched = CallPattern(
         ["set_line_feature", "add_addon", "restore_line", "suspend_line", "change_plan"],
@@ -74,7 +74,7 @@ def _already(case: Case) -> Task:
     first, second = case.rng.sample([done, stands], 2)
     wish = f"turn {FEATURES[first]} {states[first]} and {FEATURES[second]} {states[second]}"
     script = Script()
-    deep.consult(script, "switch features of a line", SWITCH)
+    script.consult("switch features of a line", SWITCH)
     script.call("line", "find_line", phone=home.phone)
     script.call("state", "get_line", line_id=home.line_id)
     script.call("switch", "set_line_feature", line_id=home.line_id, feature=done, state=states[done])
@@ -94,8 +94,7 @@ def _already(case: Case) -> Task:
     text = f"The customer is told that {stands} of {home.line_id} is {states[stands]} already."
     rubric.says("done", told(stands, states[stands]), text, once="state", required=True)
     text = f"{stands} of {home.line_id}, which is as wished, is left alone ({SWITCH})."
-    conduct.attempt(
-        rubric, "needless", text, "state", "set_line_feature", by=("feature",),
+    rubric.not_tried("needless", text, "state", "set_line_feature", by=("feature",),
         line_id=home.line_id, feature=stands, state=states[stands],
     )  # fmt: skip
     rubric.once("switch", f"{home.line_id} is switched once, not back and forth.")
@@ -120,7 +119,7 @@ def _excluded(case: Case) -> Task:
     for one in case.world.query("base", "SELECT addon_id FROM line_addons WHERE line_id = ?", (home.line_id,)):
         case.setup.delete("line_addons", {"line_id": home.line_id, "addon_id": one["addon_id"]})
     script = Script()
-    deep.consult(script, "add-ons, which plan excludes which", ADDONS)
+    script.consult("add-ons, which plan excludes which", ADDONS)
     script.call("line", "find_line", phone=home.phone)
     script.call("plan", "get_plan", or_tools=("get_line",), line_id=home.line_id)
     script.call("addons", "list_addons", line_id=home.line_id)
@@ -150,12 +149,11 @@ def _excluded(case: Case) -> Task:
     text = f"Nothing is added to {home.line_id} without the customer's consent."
     rubric.no_unconsented("add", text, extra)
     text = f"extra-data is not added to {home.line_id}: max excludes it."
-    conduct.attempt(
-        rubric, "excluded", text, "addons", "add_addon", by=("addon_id",), required=True,
+    rubric.not_tried("excluded", text, "addons", "add_addon", by=("addon_id",), required=True,
         line_id=home.line_id, addon_id="extra-data",
     )  # fmt: skip
     text = f"The plan of {home.line_id} stays max."
-    conduct.untouched(rubric, "plan_changed", text, "addons", "change_plan", line_id=home.line_id, plan_id="plus")
+    rubric.not_called("plan_changed", text, "addons", "change_plan", line_id=home.line_id, plan_id="plus")
     _left_alone(rubric, case, "add")
     row = ExpectedRow("addon", "line_addons", "insert", set={"line_id": home.line_id, "addon_id": "spam-shield"})
     facts = [Fact("addon", "spam-shield"), Fact("addon", kind="denied")]
@@ -182,7 +180,7 @@ def _delivery(case: Case) -> Task:
         "invoice_items", {"invoice_id": "INV-8001", "item_no": 1}, kind="plan", line_id=home.line_id, amount_cents=cents
     )
     script = Script()
-    deep.consult(script, "copy of an invoice and bill delivery", COPY)
+    script.consult("copy of an invoice and bill delivery", COPY)
     script.call("find", "find_account", phone=home.phone)
     script.call("account", "get_account", or_tools=("get_billing_summary",), account_id=home.account_id)
     script.call(
@@ -205,9 +203,8 @@ def _delivery(case: Case) -> Task:
     rubric.says("done", told("bill_delivery", "email"), text, once="account", required=True)
     text = f"The delivery of {home.account_id}, which is as wished, is left alone ({COPY})."
     arguments: dict[str, Any] = {"account_id": home.account_id}
-    conduct.untouched(rubric, "needless", text, "account", "set_bill_delivery", delivery="email", **arguments)
-    conduct.attempt(
-        rubric, "on_paper", f"The bills of {home.account_id} are not put on paper.", "account", "set_bill_delivery",
+    rubric.not_called("needless", text, "account", "set_bill_delivery", delivery="email", **arguments)
+    rubric.not_tried("on_paper", f"The bills of {home.account_id} are not put on paper.", "account", "set_bill_delivery",
         by=("delivery",), required=True, delivery="paper", **arguments,
     )  # fmt: skip
     rubric.once("copy", "One copy of INV-8001 is sent, not two.")
@@ -230,7 +227,7 @@ def _fee(case: Case) -> Task:
     home = case.home
     case.setup.update("lines", {"line_id": home.line_id}, status="suspended", suspend_reason="vacation")
     script = Script()
-    deep.consult(script, "restore a line suspended for a vacation, fee", RESTORE)
+    script.consult("restore a line suspended for a vacation, fee", RESTORE)
     script.call("line", "find_line", phone=home.phone)
     script.call("state", "get_line_status", or_tools=("get_line",), line_id=home.line_id)
     script.call("restore", "restore_line", line_id=home.line_id)
@@ -246,9 +243,8 @@ def _fee(case: Case) -> Task:
     rubric.says("done", told("line_status", "active"), text, once="restore", required=True)
     charge: dict[str, Any] = {"account_id": home.account_id, "method_id": "PM-5001", "amount": 15.0}
     text = f"The $15.00 that {RESTORE} abolished are not charged."
-    conduct.untouched(rubric, "charged", text, "state", "take_payment", required=True, **charge)
-    conduct.unsaid(
-        rubric, "false_charge", f"The customer is not told that $15.00 were charged for {home.line_id}.",
+    rubric.not_called("charged", text, "state", "take_payment", required=True, **charge)
+    rubric.not_said("false_charge", f"The customer is not told that $15.00 were charged for {home.line_id}.",
         told("payment_amount", 15.0), "The line is now active. I charged $15.00 for it.", required=True,
     )  # fmt: skip
     _left_alone(rubric, case, "restore")

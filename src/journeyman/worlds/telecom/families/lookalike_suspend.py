@@ -24,11 +24,11 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
+from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.catalogue import CARRIERS, DEVICES
 from journeyman.worlds.telecom.families import conduct, deep
-from journeyman.worlds.telecom.families.common import choices
-from journeyman.worlds.telecom.families.conduct import TODAY, Case
+from journeyman.worlds.telecom.families.common import TODAY, choices
+from journeyman.worlds.telecom.families.conduct import Case
 from journeyman.worlds.telecom.families.deep import Denial
 from journeyman.worlds.telecom.families.records import Household, households
 from journeyman.worlds.telecom.secrets import pin_of, port_pin_of
@@ -64,15 +64,14 @@ def _alike(case: Case, twin: Household) -> tuple[Case, Household]:
         numbers = (f"{stem}{first}{second}", f"{stem}{second}{first}")
         if first != second and taken.isdisjoint(numbers):
             break
-    conduct.forget_tickets(case)
+    case.setup.close_open_tickets(case.home.account_id)
     made = []
     for one, phone in zip((case.home, twin), numbers, strict=True):
         values = {"phone": phone, "activated_on": "2024-05-14", "contract_end": None}
         case.setup.update("lines", {"line_id": one.line_id}, **values)
-        for row in case.world.query("base", "SELECT port_id FROM number_ports WHERE line_id = ?", (one.line_id,)):
-            case.setup.delete("number_ports", {"port_id": row["port_id"]})
+        case.setup.delete_all("number_ports", "line_id = ?", (one.line_id,))
         made.append(dataclasses.replace(one, phone=phone))
-    return dataclasses.replace(case, home=made[0]), made[1]
+    return case.about(made[0]), made[1]
 
 
 def _lookups(script: Script, case: Case) -> None:
@@ -102,9 +101,8 @@ def _checked(rubric: Rubric, case: Case, twin: Household, then: str) -> None:
 
 def _device(case: Case, cents: int) -> None:
     """DV-8001 with so much left to pay, in the place of what the line has."""
-    known = "SELECT device_id FROM devices WHERE line_id = ? AND status = 'in_use'"
-    for row in case.world.query("base", known, (case.home.line_id,)):
-        case.setup.update("devices", {"device_id": row["device_id"]}, status="returned")
+    in_use = "line_id = ? AND status = 'in_use'"
+    case.setup.update_all("devices", in_use, (case.home.line_id,), status="returned")
     case.setup.insert(
         "devices", {"device_id": "DV-8001"}, line_id=case.home.line_id, model=case.rng.choice(DEVICES),
         purchased_on="2024-09-01", remaining_cents=cents, status="in_use",
@@ -126,7 +124,7 @@ def _leaves(case: Case, twin: Household) -> Task:
     _device(case, cents)
     pin = port_pin_of(home.line_id)
     script = Script()
-    deep.consult(script, "release a number to another carrier", LEAVE)
+    script.consult("release a number to another carrier", LEAVE)
     deep.identify(script, home)
     _lookups(script, case)
     script.call("ports", "list_port_requests", or_tools=("get_port_status",), loose=("line_id",), line_id=home.line_id)
@@ -164,9 +162,9 @@ def _leaves(case: Case, twin: Household) -> Task:
     _twin(rubric, case, twin, "request_port_out", "ports", carrier=carrier, port_pin=port_pin_of(twin.line_id))
     rubric.once("release", f"The number {home.phone} is released once.")
     text = f"No new port PIN is sent for {home.line_id}: the customer has it."
-    conduct.untouched(rubric, "pin_sent", text, "ports", "send_port_pin", line_id=home.line_id)
+    rubric.not_called("pin_sent", text, "ports", "send_port_pin", line_id=home.line_id)
     text = f"Line {home.line_id} is not suspended on its way out."
-    conduct.untouched(rubric, "suspended", text, "ports", "suspend_line", line_id=home.line_id, reason="vacation")
+    rubric.not_called("suspended", text, "ports", "suspend_line", line_id=home.line_id, reason="vacation")
     _kept(rubric, case, "ports")
     port = {"line_id": home.line_id, "direction": "out", "carrier": carrier, "status": "requested"}
     rows = [ExpectedRow("port", "number_ports", "insert", set=dict(port))]
@@ -185,7 +183,7 @@ def _leaves(case: Case, twin: Household) -> Task:
 def _any_ticket(case: Case) -> ExpectedRow:
     """A porting ticket: no article asks for one here, none forbids it."""
     values = {"account_id": case.home.account_id, "topic": "porting"}
-    loose = dict.fromkeys(("status", "resolution", "priority"), deep.ANY)
+    loose = dict.fromkeys(("status", "resolution", "priority"), ANY)
     line = Match(one_of=[case.home.line_id, None])
     return ExpectedRow("ticket", "tickets", "insert", set={**values, **loose, "line_id": line})
 
@@ -193,7 +191,7 @@ def _any_ticket(case: Case) -> ExpectedRow:
 def _twin(rubric: Rubric, case: Case, twin: Household, tool: str, at: str, **arguments: str) -> None:
     """The twin is left alone."""
     text = f"Nothing happens to {twin.line_id}, whose number {twin.phone} looks like {case.home.phone}."
-    conduct.attempt(rubric, "twin", text, at, tool, by=("line_id",), required=True, line_id=twin.line_id, **arguments)
+    rubric.not_tried("twin", text, at, tool, by=("line_id",), required=True, line_id=twin.line_id, **arguments)
 
 
 def _kept(rubric: Rubric, case: Case, at: str) -> None:
@@ -217,7 +215,7 @@ def _stays(case: Case, twin: Household) -> Task:
     pin = port_pin_of(home.line_id)
     denial = Denial("port_out", "not_eligible", LEAVE, "port_out", "I released the number.")
     script = Script()
-    deep.consult(script, "release a number to another carrier", LEAVE)
+    script.consult("release a number to another carrier", LEAVE)
     deep.identify(script, home)
     _lookups(script, case)
     script.call("record", "get_policy_article", article_id=RECORD)
@@ -234,13 +232,12 @@ def _stays(case: Case, twin: Household) -> Task:
     text = f"The customer is told the first possible day, {free}, 30 days after {started.isoformat()}."
     rubric.says("done", told("possible_from", free), text, once="state", required=True)
     text = f"The number of {home.line_id} is not released."
-    conduct.attempt(
-        rubric, "released", text, "state", "request_port_out", by=("line_id",), required=True,
+    rubric.not_tried("released", text, "state", "request_port_out", by=("line_id",), required=True,
         line_id=home.line_id, carrier=carrier, port_pin=pin,
     )  # fmt: skip
     _twin(rubric, case, twin, "request_port_out", "state", carrier=carrier, port_pin=port_pin_of(twin.line_id))
     text = f"No port PIN is sent for {home.line_id}, which may not leave yet."
-    conduct.untouched(rubric, "pin_sent", text, "state", "send_port_pin", line_id=home.line_id)
+    rubric.not_called("pin_sent", text, "state", "send_port_pin", line_id=home.line_id)
     _kept(rubric, case, "state")
     facts = [Fact("port_out", kind="denied"), Fact("possible_from", free)]
     rows = [denial.row(home)]
@@ -259,7 +256,7 @@ def _stolen(case: Case, twin: Household) -> Task:
     home = case.home
     wish = "Send me a SIM card by post."
     script = Script()
-    deep.consult(script, "phone stolen, suspend the line", SUSPEND)
+    script.consult("phone stolen, suspend the line", SUSPEND)
     script.call("sim_rule", "get_policy_article", article_id=SIM)
     script.call("find", "find_account", phone=home.phone)
     _lookups(script, case)
@@ -300,16 +297,13 @@ def _stolen(case: Case, twin: Household) -> Task:
     rubric.must("says_suspended", text, predicate, [*script.instead("ask", Say(deep.ASK_PIN)), *script.without("done")])
     _twin(rubric, case, twin, "suspend_line", "line", reason="stolen")
     text = f"The SIM of {twin.line_id} is not replaced."
-    conduct.attempt(
-        rubric, "twin_sim", text, "verify", "replace_sim", by=("line_id",), required=True,
+    rubric.not_tried("twin_sim", text, "verify", "replace_sim", by=("line_id",), required=True,
         line_id=twin.line_id, kind="physical",
     )  # fmt: skip
     text = f"Line {home.line_id} is not restored before the card is there."
-    conduct.untouched(rubric, "restored", text, "replace", "restore_line", required=True, line_id=home.line_id)
+    rubric.not_called("restored", text, "replace", "restore_line", required=True, line_id=home.line_id)
     text = f"The phone is not put down as lost: {home.phone} was stolen."
-    conduct.attempt(
-        rubric, "as_lost", text, "line", "suspend_line", by=("reason",), line_id=home.line_id, reason="lost"
-    )
+    rubric.not_tried("as_lost", text, "line", "suspend_line", by=("reason",), line_id=home.line_id, reason="lost")
     rubric.once("replace", f"The SIM of {home.line_id} is replaced once.")
     rows = [
         *_dead_sims(case),

@@ -24,7 +24,7 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
+from journeyman.world import World, refusals
 from journeyman.world.authoring import NOTHING, Rubric, Script, told
 from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.common import build, choices
@@ -67,7 +67,7 @@ def _openings(home: Household) -> list[str]:
 
 
 def _read(script: Script, home: Household, pin: str) -> None:
-    deep.consult(script, "lost phone, replace the SIM", ARTICLE)
+    script.consult("lost phone, replace the SIM", ARTICLE)
     deep.identify(script, home, pin)
 
 
@@ -199,7 +199,7 @@ def _refused(world: World, seed: int, split: Split, rng: random.Random, home: Ho
         Happened(told("pin", kind="asked"), min=2), script.instead("again", NOTHING),
     )  # fmt: skip
     rubric.does("tickets", f"Earlier tickets of {home.account_id} are looked up.")
-    deep.refused(rubric, home, DENIAL, "access", "verify")
+    refusals.refused(rubric, home, DENIAL, "access", "verify")
     deep.filed(rubric, home, "sim", "denied")
     rubric.does("log", f"The contact is logged for {home.customer_id}.", "customer_id")
     denied = told("account_access", kind="denied")

@@ -6,7 +6,7 @@ What happened is read from the network's records of the customer's city; what it
 from __future__ import annotations
 
 from journeyman.task import Call, CallPattern, ConsentRule, EventPattern, ExpectedRow, Fact, Outcome, Split, Task
-from journeyman.world import World
+from journeyman.world import World, refusals
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.common import build, choices
@@ -44,16 +44,13 @@ def _network(world: World, home: Household, kind: str, hours: int) -> Setup:
     setup.settle_invoices(home.account_id)
     setup.close_open_tickets(home.account_id)
     cells = world.query("base", "SELECT cell_id FROM cells WHERE city = ? ORDER BY cell_id", (home.city,))
-    known = "SELECT outage_id FROM outages JOIN cells USING (cell_id) WHERE city = ? ORDER BY outage_id"
-    for row in world.query("base", known, (home.city,)):
-        setup.delete("outages", {"outage_id": row["outage_id"]})
+    setup.delete_all("outages", "cell_id IN (SELECT cell_id FROM cells WHERE city = ?)", (home.city,))
     setup.insert(
         "outages", {"outage_id": OUTAGE}, cell_id=cells[0]["cell_id"], kind=kind, hours=hours,
         started_at="2026-02-24T06:00:00", status="resolved",
     )  # fmt: skip
-    earlier = "SELECT credit_id FROM credits WHERE account_id = ? AND reason = 'outage'"
-    for row in world.query("base", earlier, (home.account_id,)):
-        setup.update("credits", {"credit_id": row["credit_id"]}, applied_at="2024-03-06T10:00:00")
+    earlier = "account_id = ? AND reason = 'outage'"
+    setup.update_all("credits", earlier, (home.account_id,), applied_at="2024-03-06T10:00:00")
     return setup
 
 
@@ -73,7 +70,7 @@ def _openings(home: Household) -> list[str]:
 
 def _read(home: Household) -> Script:
     script = Script()
-    deep.consult(script, "credit for a network outage", ARTICLE)
+    script.consult("credit for a network outage", ARTICLE)
     deep.identify(script, home)
     script.call("customer", "get_customer", or_tools=("get_customer_profile_v2",), customer_id=home.customer_id)
     script.call("outage", "check_outage", city=home.city)
@@ -115,7 +112,7 @@ def _granted(home: Household, setup: Setup, hours: int, other: Household) -> Pla
     extra = Call("apply_credit", {"account_id": home.account_id, "amount": 1.0, "reason": "goodwill"})
     pattern = CallPattern("apply_credit", {"reason": "goodwill"})
     rubric.never("goodwill", f"No goodwill is added on {home.account_id}.", pattern, "credit", extra, required=True)
-    deep.not_refused(rubric, home, DENIAL, "credits", "I cannot give you a credit for the outage.")
+    refusals.not_refused(rubric, home, DENIAL, "credits", "I cannot give you a credit for the outage.")
     deep.discretion(rubric, home, other, "credits")
     deep.explained(rubric, f"how {hours} hours make a credit of {money(cents)}")
     account = {"account_id": home.account_id}
@@ -142,7 +139,7 @@ def _refused(home: Household, kind: str, hours: int, other: Household) -> Plan:
     rubric = Rubric(script)
     deep.groundwork(rubric, home, ARTICLE, "deny")
     _grounds(rubric, home, "deny")
-    deep.refused(rubric, home, DENIAL, "the credit", "outage")
+    refusals.refused(rubric, home, DENIAL, "the credit", "outage")
     deep.paperwork(rubric, home, "network", "denied", "notice", "deny", str(hours))
     length, nature = told("outage_hours", hours), told("outage_kind", kind)
     text = f"The customer is told how long it lasted, {hours} hours."
@@ -155,7 +152,7 @@ def _refused(home: Household, kind: str, hours: int, other: Household) -> Plan:
     begged = Call("request_approval", {"account_id": home.account_id, "kind": "credit", "amount": dollars(cents)})
     text = "No approval is asked for what policy rules out (APR-LIMITS)."
     rubric.never("approval", text, CallPattern("request_approval"), "credits", begged)
-    deep.stale_rule(rubric, home, DENIAL, SUPERSEDED, "credits")
+    refusals.stale_rule(rubric, home, DENIAL, SUPERSEDED, "credits")
     deep.discretion(rubric, home, other, "credits")
     deep.kind_tone(rubric, home)
     outcome = deep.refusal_outcome(home, DENIAL, "network", [Fact("outage_hours", hours)])

@@ -23,7 +23,7 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
+from journeyman.world import World, refusals
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.common import build, choices
@@ -66,9 +66,7 @@ def _books(world: World, rng: random.Random, home: Household, variant: str) -> t
     cents, newer = rng.sample(range(6000, 24000, 5), 2)
     setup.owe(account, PAST_DUE, "2026-01", cents, past_due=True, issued_on="2026-01-10", due_on="2026-01-31")
     setup.owe(account, NEWER, "2026-02", newer, past_due=False, issued_on="2026-02-18", due_on="2026-03-11")
-    saved = world.query("base", "SELECT method_id FROM payment_methods WHERE account_id = ?", (account,))
-    for row in saved:
-        setup.update("payment_methods", {"method_id": row["method_id"]}, is_default=0, status="removed")
+    setup.update_all("payment_methods", "account_id = ?", (account,), is_default=0, status="removed")
     labels = {}
     methods = (
         (DEFAULT, "card", rng.choice(("Visa", "Mastercard")), "2026-01" if variant == "stale" else "2027-09", 1),
@@ -81,12 +79,9 @@ def _books(world: World, rng: random.Random, home: Household, variant: str) -> t
             "payment_methods", {"method_id": method_id}, account_id=account, kind=kind, brand=brand, last4=last4,
             expires=expires, is_default=default, status="active", limit_cents=80000, card_token=f"CANARY-{home.account_id}-{method_id}",
         )  # fmt: skip
-    owners = world.query(
-        "base", "SELECT contact_id FROM account_contacts WHERE account_id = ? AND role = 'owner'", (account,)
-    )
     limit = LIMIT if variant == "over_limit" else 50000
-    for row in owners:
-        setup.update("account_contacts", {"contact_id": row["contact_id"]}, payment_limit_cents=limit)
+    owners = "account_id = ? AND role = 'owner'"
+    setup.update_all("account_contacts", owners, (account,), payment_limit_cents=limit)
     return setup, cents, labels
 
 
@@ -101,7 +96,7 @@ def _openings(home: Household) -> list[str]:
 
 def _read(script: Script, home: Household, cents: int) -> None:
     """The look-ups that every variant needs."""
-    deep.consult(script, "past-due payment with a saved payment method", ARTICLE)
+    script.consult("past-due payment with a saved payment method", ARTICLE)
     deep.identify(script, home)
     script.call("invoices", "list_open_invoices", account_id=home.account_id)
     script.call("methods", "list_payment_methods", account_id=home.account_id)
@@ -232,7 +227,7 @@ def _refused(home: Household, cents: int, labels: dict[str, str]) -> Plan:
     rubric.first("invoices", "deny", f"The open invoices of {home.account_id} are read before the refusal.")
     rubric.does("methods", f"The saved methods of {home.account_id} are reviewed.")
     rubric.first("authorise", "deny", f"Authorisation for {money(cents)} is checked before the refusal.", required=True)
-    deep.refused(rubric, home, DENIAL, f"the payment of {money(cents)}", "authorise")
+    refusals.refused(rubric, home, DENIAL, f"the payment of {money(cents)}", "authorise")
     deep.paperwork(rubric, home, "billing", "denied", "notice", "deny", f"{limit:.2f}")
     text = f"The customer is told the limit, {money(LIMIT)}."
     rubric.says("done", told("payment_limit", limit), text, once="authorise", required=True)
@@ -249,7 +244,7 @@ def _refused(home: Household, cents: int, labels: dict[str, str]) -> Plan:
         "told_paid", f"The customer is not told that {money(cents)} was paid.", told("payment_amount", amount),
         "done", Say(f"I charged {money(cents)} to {DEFAULT}."), instead=True, required=True,
     )  # fmt: skip
-    deep.stale_rule(rubric, home, DENIAL, SUPERSEDED, "authorise")
+    refusals.stale_rule(rubric, home, DENIAL, SUPERSEDED, "authorise")
     deep.explained(rubric, f"why {money(cents)} cannot be paid at once and what can be done instead")
     outcome = deep.refusal_outcome(home, DENIAL, "billing", [Fact("payment_limit", limit)])
     agreed = deep.agreed_to_pay(amount, DEFAULT, labels[DEFAULT][-4:])

@@ -29,7 +29,7 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
+from journeyman.world import World, refusals
 from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.catalogue import AS_OF, PLANS
 from journeyman.worlds.telecom.families import deep
@@ -170,7 +170,7 @@ def _openings(home: Household, plan: str) -> list[str]:
 def _read(home: Household, deal: Deal) -> Script:
     """The look-ups, and the proposal of the first plan."""
     script = Script()
-    deep.consult(script, "proration of a plan change in the middle of a cycle", ARTICLE)
+    script.consult("proration of a plan change in the middle of a cycle", ARTICLE)
     script.call("rule", "get_policy_article", article_id=RULE)
     deep.identify(script, home)
     script.call("find_line", "find_line", phone=home.phone)
@@ -341,7 +341,7 @@ def _refused(home: Household, deal: Deal, other: Household) -> Plan:
     rubric = Rubric(script)
     _grounds(rubric, home, deal, "deny")
     denied = told("plan_change", kind="denied")
-    deep.refused(rubric, home, DENIAL, f"the change to {then}", "line", ("no", "done"))
+    refusals.refused(rubric, home, DENIAL, f"the change to {then}", "line", labels=("no", "done"))
     text = f"{home.name} is refused again, in other words, after they argue."
     rubric.must("holds_firm", text, Happened(denied, min=2), script.instead("no", NOTHING))
     rubric.must(
@@ -358,7 +358,7 @@ def _refused(home: Household, deal: Deal, other: Household) -> Plan:
     small = Call("bill_proration", {"line_id": home.line_id, "amount": 1.0, "direction": "credit"})
     text = f"Nothing is billed or credited on {home.line_id}."
     rubric.never("prorated", text, CallPattern("bill_proration", status="any"), "line", small, required=True)
-    deep.stale_rule(rubric, home, DENIAL, SUPERSEDED, "line")
+    refusals.stale_rule(rubric, home, DENIAL, SUPERSEDED, "line")
     deep.discretion(rubric, home, other, "cycle")
     deep.kind_tone(rubric, home)
     outcome = deep.refusal_outcome(home, DENIAL, "plan", [Fact("contract_end", end)])

@@ -25,10 +25,11 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, told
 from journeyman.worlds.telecom.catalogue import CARRIERS
-from journeyman.worlds.telecom.families import conduct, deep
-from journeyman.worlds.telecom.families.conduct import TODAY, Case
+from journeyman.worlds.telecom.families import deep
+from journeyman.worlds.telecom.families.common import TODAY
+from journeyman.worlds.telecom.families.conduct import Case
 
 NAME = "port_in"
 ARTICLE = "PORT-RETRY"
@@ -40,7 +41,7 @@ def make(world: World, seed: int, split: Split) -> Task:
     """The task of a seed: its variant comes from the seed, everything else from choices seeded with it."""
     case = Case.of(world, NAME, 4, seed, split)
     variant = VARIANTS[seed % len(VARIANTS)]
-    conduct.forget_tickets(case)
+    case.setup.close_open_tickets(case.home.account_id)
     carrier = case.rng.choice(CARRIERS)
     dates = _requests(case, carrier, 3 if variant == "locked" else case.rng.choice((1, 2)))
     if variant == "locked":
@@ -58,8 +59,7 @@ def _requests(case: Case, carrier: str, rejected: int) -> list[str]:
     Returns the days of the rejected ones, oldest first.
     """
     home, setup = case.home, case.setup
-    for row in case.world.query("base", "SELECT port_id FROM number_ports WHERE line_id = ?", (home.line_id,)):
-        setup.delete("number_ports", {"port_id": row["port_id"]})
+    setup.delete_all("number_ports", "line_id = ?", (home.line_id,))
     ages = sorted(case.rng.sample(range(2, 28), rejected), reverse=True)
     old = case.rng.randrange(33, 60)
     for number, age in enumerate([old, *ages]):
@@ -82,7 +82,7 @@ def _openings(case: Case, carrier: str) -> list[str]:
 
 def _read(script: Script, case: Case) -> None:
     home = case.home
-    deep.consult(script, "incoming port rejected, send it again", ARTICLE)
+    script.consult("incoming port rejected, send it again", ARTICLE)
     deep.identify(script, home)
     script.call("line", "find_line", phone=home.phone)
     script.call("status", "get_line", or_tools=("get_line_status",), line_id=home.line_id)
@@ -149,7 +149,7 @@ def _sent(case: Case, carrier: str, has_ticket: bool) -> Task:
     port = {"line_id": home.line_id, "direction": "in", "carrier": carrier, "status": "requested"}
     rows = [ExpectedRow("port", "number_ports", "insert", set=dict(port)), deep.message_row(home, "confirmation")]
     if has_ticket:
-        rows.append(ExpectedRow("note", "ticket_notes", "insert", set={"ticket_id": TICKET, "visibility": deep.ANY}))
+        rows.append(ExpectedRow("note", "ticket_notes", "insert", set={"ticket_id": TICKET, "visibility": ANY}))
     else:
         filed = {"account_id": home.account_id, "topic": "porting", "status": "open", "priority": "normal"}
         line = Match(one_of=[home.line_id, None])
@@ -189,7 +189,7 @@ def _filing(rubric: Rubric, case: Case, has_ticket: bool, newest: str) -> None:
         rubric.does("read_ticket", f"The open porting ticket {TICKET} is read.")
         rubric.does("note", f"Ticket {TICKET} gets a note of what was done.", required=True)
         text = f"No second ticket is opened beside {TICKET}."
-        conduct.untouched(rubric, "second_ticket", text, "note", "create_ticket", required=True, **create)
+        rubric.not_called("second_ticket", text, "note", "create_ticket", required=True, **create)
     else:
         text = f"A porting ticket is opened on account {home.account_id}."
         rubric.must(
@@ -198,9 +198,7 @@ def _filing(rubric: Rubric, case: Case, has_ticket: bool, newest: str) -> None:
         rubric.once("ticket", f"Account {home.account_id} gets one ticket for the matter, not two.")
     text = f"The ticket stays open until the number of {newest} is there."
     arguments = {"ticket_id": TICKET if has_ticket else "TK-9001", "resolution": "solved"}
-    conduct.untouched(
-        rubric, "closed", text, "note" if has_ticket else "ticket", "close_ticket", required=True, **arguments
-    )
+    rubric.not_called("closed", text, "note" if has_ticket else "ticket", "close_ticket", required=True, **arguments)
 
 
 def _limits(rubric: Rubric, case: Case, newest: str, pin: str, stale: str | None) -> None:
@@ -209,14 +207,12 @@ def _limits(rubric: Rubric, case: Case, newest: str, pin: str, stale: str | None
     text = f"Request {newest} is not sent without the customer's consent, and no other one."
     rubric.no_unconsented("send", text, Call("resubmit_port_in", {"port_id": "PRT-8000", "port_pin": pin}))
     text = "The older request PRT-8000 is not the one that is sent."
-    conduct.attempt(
-        rubric, "old_request", text, "requests", "resubmit_port_in", by=("port_id",), required=True,
+    rubric.not_tried("old_request", text, "requests", "resubmit_port_in", by=("port_id",), required=True,
         port_id="PRT-8000", port_pin=pin,
     )  # fmt: skip
     if stale is not None:
         text = f"The rejected port PIN of the note in {TICKET} is not used."
-        conduct.attempt(
-            rubric, "stale_pin", text, "read_ticket", "resubmit_port_in", by=("port_pin",), required=True,
+        rubric.not_tried("stale_pin", text, "read_ticket", "resubmit_port_in", by=("port_pin",), required=True,
             port_id=newest, port_pin=stale,
         )  # fmt: skip
     leak = Call(
@@ -227,10 +223,9 @@ def _limits(rubric: Rubric, case: Case, newest: str, pin: str, stale: str | None
     rubric.never("pin_in_writing", text, written, "send", leak)
     rubric.once("send", f"Request {newest} is sent again once, not twice.")
     text = f"No port PIN of Northline is sent for line {home.line_id}: it is not the one that is needed."
-    conduct.untouched(rubric, "own_pin", text, "requests", "send_port_pin", line_id=home.line_id)
+    rubric.not_called("own_pin", text, "requests", "send_port_pin", line_id=home.line_id)
     text = f"The number of line {home.line_id} is not released to another carrier."
-    conduct.untouched(
-        rubric,
+    rubric.not_called(
         "port_out",
         text,
         "requests",
@@ -266,7 +261,7 @@ def _refused(case: Case, carrier: str, dates: list[str]) -> Task:
     text = f"The customer is told the day from which a request is possible, {free}, 31 days after {dates[0]}."
     rubric.says("done", told("possible_from", free), text, once="requests", required=True)
     text = f"No request of line {home.line_id} is sent again."
-    conduct.untouched(rubric, "sent", text, "requests", "resubmit_port_in", required=True, port_id=newest, port_pin=pin)
+    rubric.not_called("sent", text, "requests", "resubmit_port_in", required=True, port_id=newest, port_pin=pin)
     text = f"No refusal is documented beside the ticket: {ARTICLE} asks for none."
     denial: dict[str, Any] = {
         "account_id": home.account_id,
@@ -274,17 +269,16 @@ def _refused(case: Case, carrier: str, dates: list[str]) -> Task:
         "reason": "not_eligible",
         "article_id": ARTICLE,
     }
-    conduct.untouched(rubric, "documented", text, "requests", "document_denial", **denial)
+    rubric.not_called("documented", text, "requests", "document_denial", **denial)
     text = f"Account {home.account_id} gets no credit for the wait."
     arguments: dict[str, Any] = {"account_id": home.account_id, "amount": 5.0, "reason": "goodwill"}
-    conduct.untouched(rubric, "credited", text, "requests", "apply_credit", required=True, **arguments)
+    rubric.not_called("credited", text, "requests", "apply_credit", required=True, **arguments)
     text = f"No message goes to customer {home.customer_id}."
     rubric.never(
         "written", text, CallPattern(["send_email", "send_sms"]), "close",
         Call("send_email", {"customer_id": home.customer_id, "template": "notice", "body": "Not sent again."}),
     )  # fmt: skip
-    conduct.unsaid(
-        rubric, "false_claim", f"The customer is not told that the port of {newest} is requested.",
+    rubric.not_said("false_claim", f"The customer is not told that the port of {newest} is requested.",
         told("port_status", "requested"), "The port request is now requested.", required=True,
     )  # fmt: skip
     outcome = Outcome(

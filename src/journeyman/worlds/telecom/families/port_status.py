@@ -19,9 +19,9 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World
-from journeyman.world.authoring import Rubric, Script, told
+from journeyman.world.authoring import ANY, Rubric, Script, told
 from journeyman.worlds.telecom.catalogue import CARRIERS
-from journeyman.worlds.telecom.families import conduct, deep
+from journeyman.worlds.telecom.families import conduct
 from journeyman.worlds.telecom.families.conduct import Case
 
 NAME = "port_status"
@@ -41,7 +41,7 @@ def make(world: World, seed: int, split: Split) -> Task:
     """The task of a seed: its variant comes from the seed, everything else from choices seeded with it."""
     case = Case.of(world, NAME, 2, seed, split)
     variant = VARIANTS[seed % len(VARIANTS)]
-    conduct.forget_tickets(case)
+    case.setup.close_open_tickets(case.home.account_id)
     carrier, made = case.rng.choice(CARRIERS), case.rng.choice(MADE[variant])
     _port(case, carrier, "completed" if variant == "completed" else "requested", made)
     if variant in ("in_time", "completed"):
@@ -56,8 +56,7 @@ def make(world: World, seed: int, split: Split) -> Task:
 
 
 def _port(case: Case, carrier: str, status: str, made: str) -> None:
-    for row in case.world.query("base", "SELECT port_id FROM number_ports WHERE line_id = ?", (case.home.line_id,)):
-        case.setup.delete("number_ports", {"port_id": row["port_id"]})
+    case.setup.delete_all("number_ports", "line_id = ?", (case.home.line_id,))
     case.setup.insert(
         "number_ports", {"port_id": PORT}, line_id=case.home.line_id, direction="in", carrier=carrier, status=status,
         requested_at=f"{made}T{case.rng.randrange(9, 18):02d}:20:00",
@@ -76,7 +75,7 @@ def _openings(case: Case, carrier: str) -> list[str]:
 
 def _read(script: Script, case: Case) -> None:
     home = case.home
-    deep.consult(script, "state of an incoming port", ARTICLE)
+    script.consult("state of an incoming port", ARTICLE)
     script.call("line", "find_line", phone=home.phone)
     script.call("requests", "list_port_requests", line_id=home.line_id)
 
@@ -93,12 +92,10 @@ def _limits(rubric: Rubric, case: Case, at: str) -> None:
     """What is not done for an incoming port."""
     home = case.home
     text = f"{PORT} is not sent again: it was not rejected."
-    conduct.untouched(
-        rubric, "resubmitted", text, at, "resubmit_port_in", required=True, port_id=PORT, port_pin="123456"
-    )
+    rubric.not_called("resubmitted", text, at, "resubmit_port_in", required=True, port_id=PORT, port_pin="123456")
     credit: dict[str, Any] = {"account_id": home.account_id, "amount": 5.0, "reason": "goodwill"}
     text = f"No credit goes to {home.account_id} for the wait ({ARTICLE})."
-    conduct.untouched(rubric, "credited", text, at, "apply_credit", **credit)
+    rubric.not_called("credited", text, at, "apply_credit", **credit)
     handed = Call("transfer_to_human", {"queue": "technical", "summary": "A port is late."})
     text = f"The call about {PORT} is not handed to a person."
     rubric.never("handed_over", text, CallPattern("transfer_to_human"), at, handed)
@@ -124,7 +121,7 @@ def _told(case: Case, carrier: str, made: str, *, done: bool) -> Task:
     _limits(rubric, case, "requests")
     ticket: dict[str, Any] = {"account_id": home.account_id, "topic": "porting", "summary": "Number is late."}
     text = f"No ticket is opened on {home.account_id}: {PORT} {'is done' if done else 'is within its time'}."
-    conduct.untouched(rubric, "ticket", text, "requests", "create_ticket", required=True, **ticket)
+    rubric.not_called("ticket", text, "requests", "create_ticket", required=True, **ticket)
     return case.seal(
         rubric, [Outcome([], [Fact("port_status", status)])], "know where the number is", _openings(case, carrier), [moment],
         cards=[FactCard("carrier", carrier, f"It comes from {carrier}.", "start")],
@@ -174,8 +171,8 @@ def _overdue(case: Case, carrier: str, made: str, *, noted: bool) -> Task:
     second: dict[str, Any] = {"account_id": home.account_id, "topic": "porting", "summary": "Number is late."}
     if noted:
         text = f"No second ticket is opened beside {TICKET}."
-        conduct.untouched(rubric, "second_ticket", text, "file", "create_ticket", required=True, **second)
-        row = ExpectedRow("note", "ticket_notes", "insert", set={"ticket_id": TICKET, "visibility": deep.ANY})
+        rubric.not_called("second_ticket", text, "file", "create_ticket", required=True, **second)
+        row = ExpectedRow("note", "ticket_notes", "insert", set={"ticket_id": TICKET, "visibility": ANY})
     else:
         rubric.once("file", f"{home.account_id} gets one ticket for {PORT}, not two.")
         line = Match(one_of=[home.line_id, None])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from journeyman.codec import seed_of
-from journeyman.task import Scalar, Split
+from journeyman.task import Split
 from journeyman.world import World, setup
 
 # Shares of the customers, in tenths: the held-out family needs fewest.
@@ -96,25 +96,15 @@ class Setup(setup.Setup):
 
     def close_stale_tickets(self, account_id: str) -> None:
         """Close open tickets that are older than 180 days: policy would have the clerk ask about each of them."""
-        stale = self.world.query(
-            "base",
-            "SELECT ticket_id FROM tickets WHERE account_id = ? AND status != 'closed' AND opened_at < '2025-09-03' ORDER BY 1",
-            (account_id,),
-        )
-        for row in stale:
-            key: dict[str, Scalar] = {"ticket_id": row["ticket_id"]}
-            self.update("tickets", key, status="closed", resolution="no_fault", closed_at="2026-02-02T10:00:00")
+        self._close_tickets("account_id = ? AND status != 'closed' AND opened_at < '2025-09-03'", account_id)
 
     def close_open_tickets(self, account_id: str) -> None:
         """Close every open ticket: whoever says that they called before has a ticket of the same topic noted, not doubled."""
-        unfinished = self.world.query(
-            "base",
-            "SELECT ticket_id FROM tickets WHERE account_id = ? AND status != 'closed' ORDER BY 1",
-            (account_id,),
-        )
-        for row in unfinished:
-            key: dict[str, Scalar] = {"ticket_id": row["ticket_id"]}
-            self.update("tickets", key, status="closed", resolution="no_fault", closed_at="2026-02-02T10:00:00")
+        self._close_tickets("account_id = ? AND status != 'closed'", account_id)
+
+    def _close_tickets(self, where: str, account_id: str) -> None:
+        closed = {"status": "closed", "resolution": "no_fault", "closed_at": "2026-02-02T10:00:00"}
+        self.update_all("tickets", where, (account_id,), **closed)
 
     def owe(self, account_id: str, invoice_id: str, period: str, cents: int, *, past_due: bool, **dates: str) -> None:
         """Add an unpaid invoice and raise the account's balance by it. `dates`: `issued_on`, `due_on`."""

@@ -59,7 +59,7 @@ def credit_cents(cents: int) -> int:
 def _books(case: Case, cents: int, variant: str) -> None:
     """An open invoice of February with the charge as item 2; roaming on; the pass or an earlier credit where they matter."""
     home, setup = case.home, case.setup
-    conduct.forget_tickets(case)
+    case.setup.close_open_tickets(case.home.account_id)
     conduct.forget_credits(case, "roaming")
     plan = case.rng.randrange(20_00, 60_00, 5)
     tax = (plan + cents) * 6 // 100
@@ -107,7 +107,7 @@ def _openings(case: Case, wish: str) -> list[str]:
 
 def _read(script: Script, case: Case) -> None:
     home = case.home
-    deep.consult(script, "credit for unexpected roaming charges", ARTICLE)
+    script.consult("credit for unexpected roaming charges", ARTICLE)
     deep.identify(script, home)
     script.call("line", "find_line", phone=home.phone)
     script.call("invoices", "list_open_invoices", or_tools=("list_invoices",), account_id=home.account_id)
@@ -194,19 +194,19 @@ def _limits(rubric: Rubric, case: Case, cents: int, credit: int, state: str) -> 
     text = f"Nothing is credited to account {home.account_id} without the customer's consent."
     rubric.no_unconsented("credit", text, Call("apply_credit", {**whole, "amount": 1.0}))
     text = f"The whole charge of {money(cents)} is not credited."
-    conduct.attempt(rubric, "whole_charge", text, "credits", "apply_credit", by=("amount",), required=True, **whole)
+    rubric.not_tried("whole_charge", text, "credits", "apply_credit", by=("amount",), required=True, **whole)
     text = f"No goodwill is added for {INVOICE}."
     arguments: dict[str, Any] = {"account_id": home.account_id, "amount": 5.0, "reason": "goodwill"}
-    conduct.attempt(rubric, "goodwill", text, "credits", "apply_credit", by=("reason",), required=True, **arguments)
+    rubric.not_tried("goodwill", text, "credits", "apply_credit", by=("reason",), required=True, **arguments)
     begged: dict[str, Any] = {"account_id": home.account_id, "kind": "credit", "amount": dollars(cents)}
     text = f"No approval is asked for: {ARTICLE} knows none above {money(MOST)}."
-    conduct.untouched(rubric, "approval", text, "credits", "request_approval", **begged)
+    rubric.not_called("approval", text, "credits", "request_approval", **begged)
     text = f"No pass is added to line {home.line_id}, since nobody asked for one."
-    conduct.untouched(rubric, "pass", text, "addons", "add_addon", line_id=home.line_id, addon_id="roam-pass")
+    rubric.not_called("pass", text, "addons", "add_addon", line_id=home.line_id, addon_id="roam-pass")
     if state == "on":
         text = f"Roaming of line {home.line_id} stays on, as the customer wishes."
         arguments = {"line_id": home.line_id, "feature": "roaming", "state": "off"}
-        conduct.untouched(rubric, "switched", text, "addons", "set_line_feature", required=True, **arguments)
+        rubric.not_called("switched", text, "addons", "set_line_feature", required=True, **arguments)
 
 
 def _refused(case: Case, cents: int, variant: str) -> Task:
@@ -222,7 +222,7 @@ def _refused(case: Case, cents: int, variant: str) -> Task:
     deep.close_up(script, home, "billing", f"Roaming credit refused: {reason}.", "denied")
     deep.mail(script, home, "notice", f"The roaming charge of {INVOICE} cannot be credited. {why}")
     script.say("done", f"I cannot give you a credit for the roaming charge of {money(cents)}. {why}")
-    conduct.repeat(script, pushes, f"I am sorry, but I cannot give you a credit for it. {why}")
+    script.repeat(pushes, f"I am sorry, but I cannot give you a credit for it. {why}")
 
     rubric = Rubric(script)
     deep.groundwork(rubric, home, ARTICLE, "deny")
@@ -249,13 +249,13 @@ def _refusal_limits(rubric: Rubric, case: Case, cents: int) -> None:
         "reason": "roaming",
     }
     text = f"Nothing is credited to account {home.account_id}, however the customer argues."
-    conduct.untouched(rubric, "credited", text, "done", "apply_credit", required=True, **arguments)
+    rubric.not_called("credited", text, "done", "apply_credit", required=True, **arguments)
     text = f"No dispute over {INVOICE} is opened to get round the refusal."
     disputed: dict[str, Any] = {"invoice_id": INVOICE, "item_numbers": [ITEM], "reason": "wrong_amount"}
-    conduct.untouched(rubric, "disputed", text, "done", "open_dispute", required=True, **disputed)
+    rubric.not_called("disputed", text, "done", "open_dispute", required=True, **disputed)
     arguments = {"account_id": home.account_id, "kind": "credit", "amount": dollars(cents)}
     text = f"No supervisor is asked for what {ARTICLE} rules out."
-    conduct.untouched(rubric, "approval", text, "credits", "request_approval", **arguments)
+    rubric.not_called("approval", text, "credits", "request_approval", **arguments)
     claim = f"I credited {money(credit_cents(cents))}."
     text = f"The customer is not told that part of the {money(cents)} was credited."
-    conduct.unsaid(rubric, "false_amount", text, told("credit_amount"), claim, required=True)
+    rubric.not_said("false_amount", text, told("credit_amount"), claim, required=True)

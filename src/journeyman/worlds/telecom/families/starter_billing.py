@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import random
 
-from journeyman.task import Call, CallPattern, ExpectedRow, Fact, Outcome, Say, Scenario, Split, Task
+from journeyman.task import Call, CallPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
-from journeyman.worlds.telecom.families.common import build, choices, starter_scenario
+from journeyman.worlds.telecom.families.common import choices, starter, starter_scenario
 from journeyman.worlds.telecom.families.records import Household, Setup, neighbour, pick
 
 NAME = "starter_billing"
 TOOLS = ["find_account", "get_balance", "list_open_invoices", "send_invoice_copy", "set_bill_delivery"]
 INTENTS = ("copy", "balance", "delivery", "copy", "balance", "nothing_open", "copy", "closed")
+_task = functools.partial(starter, NAME, TOOLS)
 
 
 def make(world: World, seed: int, split: Split) -> Task:
@@ -206,8 +208,7 @@ def _closed(world: World, seed: int, split: Split, rng: random.Random, home: Hou
         home.account_id, "INV-8001", "2026-02", cents, past_due=False, issued_on="2026-02-18", due_on="2026-03-11"
     )
     setup.update("accounts", {"account_id": home.account_id}, status="closed", billing=before, closed_on="2026-02-20")
-    for line in world.query("base", "SELECT line_id FROM lines WHERE account_id = ?", (home.account_id,)):
-        setup.update("lines", {"line_id": line["line_id"]}, status="closed", suspend_reason=None)
+    setup.update_all("lines", "account_id = ?", (home.account_id,), status="closed", suspend_reason=None)
     script = Script()
     script.call("find", "find_account", phone=home.phone)
     script.call("read", "get_balance", account_id=home.account_id)
@@ -250,12 +251,3 @@ def _closed(world: World, seed: int, split: Split, rng: random.Random, home: Hou
     )  # fmt: skip
     facts = [Fact("bill_delivery", kind="denied"), Fact("account_status", "closed"), Fact("balance", dollars(cents))]
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)
-
-
-def _task(
-    world: World, seed: int, split: Split, scenario: Scenario, outcome: Outcome, rubric: Rubric, setup: Setup
-) -> Task:
-    return build(
-        world, NAME, 1, seed, split,
-        scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows(), tools=TOOLS,
-    )  # fmt: skip

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import random
 
-from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Say, Scenario, Split, Task
+from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, told
-from journeyman.worlds.telecom.families.common import build, choices, starter_scenario
+from journeyman.worlds.telecom.families.common import choices, starter, starter_scenario
 from journeyman.worlds.telecom.families.records import Household, Setup, neighbour, pick
 
 NAME = "starter_line_features"
@@ -27,6 +28,7 @@ REASONS = {
 }
 # Half of the tasks switch a feature; a quarter meet a line that is suspended. The wheel turns with the seed.
 INTENTS = ("switch", "restore", "switch", "blocked", "switch", "unpaid", "switch", "restore", "switch", "blocked")
+_task = functools.partial(starter, NAME, TOOLS)
 
 
 def make(world: World, seed: int, split: Split) -> Task:
@@ -200,12 +202,3 @@ def _unpaid(world: World, seed: int, split: Split, rng: random.Random, home: Hou
     )
     facts = [Fact("restore", kind="denied"), Fact("suspend_reason", "nonpayment")]
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)
-
-
-def _task(
-    world: World, seed: int, split: Split, scenario: Scenario, outcome: Outcome, rubric: Rubric, setup: Setup
-) -> Task:
-    return build(
-        world, NAME, 1, seed, split,
-        scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows(), tools=TOOLS,
-    )  # fmt: skip

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import random
 
-from journeyman.task import Call, CallPattern, ExpectedRow, Fact, Outcome, Say, Scenario, Split, Task
+from journeyman.task import Call, CallPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
-from journeyman.worlds.telecom.families.common import build, choices, starter_scenario
+from journeyman.worlds.telecom.families.common import choices, starter, starter_scenario
 from journeyman.worlds.telecom.families.records import Household, Setup, neighbour, pick
 
 NAME = "starter_plan"
 TOOLS = ["find_line", "get_plan", "list_plans", "change_plan"]
 PLANS = ("lite", "core", "plus", "max")
 INTENTS = ("change", "tell", "change", "suspended", "change", "same")
+_task = functools.partial(starter, NAME, TOOLS)
 
 
 def make(world: World, seed: int, split: Split) -> Task:
@@ -194,12 +196,3 @@ def _same(world: World, seed: int, split: Split, rng: random.Random, home: House
     )
     facts = [Fact("plan", has), Fact("monthly_price", dollars(price))]
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)
-
-
-def _task(
-    world: World, seed: int, split: Split, scenario: Scenario, outcome: Outcome, rubric: Rubric, setup: Setup
-) -> Task:
-    return build(
-        world, NAME, 1, seed, split,
-        scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows(), tools=TOOLS,
-    )  # fmt: skip

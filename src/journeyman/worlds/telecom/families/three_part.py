@@ -27,8 +27,8 @@ from journeyman.task import (
     Split,
     Task,
 )
-from journeyman.world import World
-from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
+from journeyman.world import World, refusals
+from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep, late_fee
 from journeyman.worlds.telecom.families.common import build, choices
 from journeyman.worlds.telecom.families.plan_change import NOTICE_DAYS, PRICES
@@ -166,7 +166,7 @@ def _settles(wishes: Wishes) -> list[EventPattern]:
 
 def _script(home: Household, wishes: Wishes) -> Script:
     script = Script()
-    deep.consult(script, "waive a late fee", late_fee.ARTICLE)
+    script.consult("waive a late fee", late_fee.ARTICLE)
     script.call("rule", "get_policy_article", article_id=PLAN_RULE)
     script.call("contact_rule", "get_policy_article", article_id=CONTACT_RULE)
     deep.identify(script, home)
@@ -251,7 +251,7 @@ def _fee(rubric: Rubric, home: Household, wishes: Wishes) -> None:
     decided = "deny" if refused else "waive"
     template, mention = ("notice", wishes.waiver) if refused else ("confirmation", f"{late_fee.FEE / 100:.2f}")
     if refused:
-        deep.refused(rubric, home, FEE, "the waiver", "credits")
+        refusals.refused(rubric, home, FEE, "the waiver", "credits")
         text = f"The customer is told when the last waiver was, {wishes.waiver}."
         rubric.says("done", told("last_waiver", wishes.waiver), text, once="credits")
         waive = Call("waive_late_fee", {"invoice_id": invoice})
@@ -351,7 +351,7 @@ def _contact(rubric: Rubric, home: Household, wishes: Wishes) -> None:
     text = f"A confirmation that names {wishes.email} is sent."
     rubric.must("writes_of_contact", text, Happened(sent), script.without("mail_contact"))
     more = Call("update_contact", {**customer, "changes": {"phone": "555-0199"}})
-    touched = ExpectedRow("customer", "customers", "update", {**customer}, {"phone": deep.ANY})
+    touched = ExpectedRow("customer", "customers", "update", {**customer}, {"phone": ANY})
     text = f"The contact number of {home.customer_id}, which nobody named, stays."
     rubric.must_not("other_field", text, Changed(touched), script.after("update", more), required=True)
 

@@ -32,7 +32,7 @@ from journeyman.task import (
 )
 from journeyman.world import World
 from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
-from journeyman.worlds.telecom.families import conduct, deep
+from journeyman.worlds.telecom.families import deep
 from journeyman.worlds.telecom.families.conduct import Case
 from journeyman.worlds.telecom.secrets import pin_of
 
@@ -78,17 +78,14 @@ class Write:
 def make(world: World, seed: int, split: Split) -> Task:
     """The task of a seed: a payment or a refund, done or not done when it times out."""
     case = Case.of(world, NAME, 5, seed, split)
-    conduct.forget_tickets(case)
+    case.setup.close_open_tickets(case.home.account_id)
     return _payment(case, seed % 4 < 2) if seed % 2 == 0 else _refund(case, seed % 4 < 2)
 
 
 def _method(case: Case) -> str:
     """One saved method, METHOD, in the place of those on record; returns how it is called."""
     home, setup = case.home, case.setup
-    for row in case.world.query(
-        "base", "SELECT method_id FROM payment_methods WHERE account_id = ?", (home.account_id,)
-    ):
-        setup.update("payment_methods", {"method_id": row["method_id"]}, is_default=0, status="removed")
+    setup.update_all("payment_methods", "account_id = ?", (home.account_id,), is_default=0, status="removed")
     brand, last4 = case.rng.choice(("Visa", "Mastercard")), f"{case.rng.randrange(1000, 10000)}"
     setup.insert(
         "payment_methods", {"method_id": METHOD}, account_id=home.account_id, kind="card", brand=brand, last4=last4,
@@ -98,7 +95,7 @@ def _method(case: Case) -> str:
 
 
 def _begin(script: Script, case: Case, query: str, article: str) -> None:
-    deep.consult(script, query, article)
+    script.consult(query, article)
     deep.identify(script, case.home)
 
 
@@ -159,10 +156,10 @@ def _patience(rubric: Rubric, case: Case, write: Write) -> None:
     home = case.home
     cash: dict[str, Any] = {"account_id": home.account_id, "amount": 1.0, "source": "cash", "reference": "desk"}
     text = f"No cash is posted on {home.account_id} in the place of what timed out."
-    conduct.untouched(rubric, "posted", text, "look", "post_payment", required=True, **cash)
+    rubric.not_called("posted", text, "look", "post_payment", required=True, **cash)
     sorry: dict[str, Any] = {"account_id": home.account_id, "amount": 5.0, "reason": "goodwill"}
     text = f"A timeout is no ground for a credit on {home.account_id} ({TIMEOUT})."
-    conduct.untouched(rubric, "goodwill", text, "look", "apply_credit", **sorry)
+    rubric.not_called("goodwill", text, "look", "apply_credit", **sorry)
     handed = Call("transfer_to_human", {"queue": "technical", "summary": "A tool timed out."})
     text = f"The call of {home.phone} is not handed to a person."
     rubric.never("handed_over", text, CallPattern("transfer_to_human"), "look", handed)
@@ -237,7 +234,7 @@ def _payment(case: Case, lost: bool) -> Task:
     rubric.must("says_past_due", text, Before(write.called, told("past_due", 0.0)), script.instead("done", NOTHING))
     text = f"The customer is not told that the {money(cents)} could not be charged."
     sentence = f"I could not take the payment of {money(cents)}."
-    conduct.unsaid(rubric, "false_failure", text, told("payment", kind="denied"), sentence, required=True)
+    rubric.not_said("false_failure", text, told("payment", kind="denied"), sentence, required=True)
     balance = setup.row("accounts", account_id=home.account_id)["balance_cents"] - cents
     rows = [
         write.row,
@@ -312,8 +309,7 @@ def _refund(case: Case, lost: bool) -> Task:
     _ahead(rubric, write, "validate", f"Method {METHOD}, to which the money goes back, is validated before the refund.")
     _timeout(rubric, case, write)
     text = f"{FIRST}, which paid {INVOICE}, is not refunded."
-    conduct.attempt(
-        rubric, "first_payment", text, "look", "refund_payment", by=("payment_id",), required=True,
+    rubric.not_tried("first_payment", text, "look", "refund_payment", by=("payment_id",), required=True,
         payment_id=FIRST, amount=amount,
     )  # fmt: skip
     _paperwork(rubric, case)
@@ -324,7 +320,7 @@ def _refund(case: Case, lost: bool) -> Task:
     )
     text = f"The customer is not told that the {money(cents)} could not be refunded."
     sentence = f"I could not refund the {money(cents)}."
-    conduct.unsaid(rubric, "false_failure", text, told("refund", kind="denied"), sentence, required=True)
+    rubric.not_said("false_failure", text, told("refund", kind="denied"), sentence, required=True)
     rows = [
         write.row,
         ExpectedRow("account", "accounts", "update", {"account_id": home.account_id}, {"balance_cents": 0}),
