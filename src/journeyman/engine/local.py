@@ -24,6 +24,7 @@ from journeyman.engine.adapter import Adapter, Sites, cast, load_peft, save_peft
 from journeyman.engine.base import LossSettings, SampleRequest, SampleResult
 from journeyman.engine.fused import fuse
 from journeyman.engine.lanes import Lanes
+from journeyman.engine.memory import give_back
 from journeyman.engine.packing import Pack, check_samples, deal, pack
 from journeyman.engine.sampling import Batch
 from journeyman.engine.scheduler import Scheduler
@@ -150,6 +151,8 @@ class LocalEngine:
             for gradients in self._gradients[1:]:
                 self._adapter.gradients.add_(gradients)
             norm = self._step(loss, totals)
+        if self.weights.device.type == "cpu":
+            give_back()
         metrics = {
             "loss": totals.loss,
             "grad_norm": norm,
