@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 def _trimmer() -> Callable[[int], int] | None:
     try:
-        return ctypes.CDLL(None).malloc_trim  # type: ignore[no-any-return]
+        return ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError, TypeError):  # not glibc
         return None
 
