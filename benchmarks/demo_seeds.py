@@ -3,8 +3,9 @@
     python benchmarks/demo_seeds.py --seeds 11 12 13 --out runs/seeds [--json]
 
 For every seed: the demo (base, SFT, RL on the held-out tasks of `telecom`, four attempts each), then the same three models
-on the starter families of `airline_cargo`, which no training stage may use. An interrupted run is taken up again. The seed
-changes the adapter's start, the order of tasks, the users' words and all draws.
+on the starter families of `airline_cargo`, which no training stage may use. An interrupted run is taken up again, and the
+demo's own seed is taken from `OUT/demo` where `make demo RUNS=OUT` has made it. The seed changes the adapter's start, the
+order of tasks, the users' words and all draws.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def demo(seed: int) -> Recipe:
     """The demo's recipe with another seed."""
     text = resources.files("journeyman.recipes").joinpath("demo.toml").read_text(encoding="utf-8")
     recipe = parse_recipe(text, "demo.toml")
-    return replace(recipe, name=f"demo-{seed}", seed=seed, held_out_worlds=[OTHER_WORLD])
+    return recipe if seed == recipe.seed else replace(recipe, name=f"demo-{seed}", seed=seed)
 
 
 def other_world(recipe: Recipe, split: str) -> Recipe:
@@ -51,7 +52,8 @@ def other_world(recipe: Recipe, split: str) -> Recipe:
 
 def run_seed(seed: int, out: Path, console: Console) -> dict[str, Any]:
     """Train and evaluate one seed. Raises SystemExit where it was interrupted: the same command goes on."""
-    recipe, folder = demo(seed), out / f"demo-{seed}"
+    recipe = demo(seed)
+    folder = out / recipe.name
     with RichProgress(console) as progress:
         result = run_recipe(recipe, folder, resume=True, progress=progress)
     if result.stopped:
