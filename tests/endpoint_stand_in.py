@@ -206,12 +206,22 @@ BROKEN: dict[str, Callable[[Message], Reply]] = {
 
 REFUSED: dict[str, Callable[[Message], Reply]] = {
     # No answer, and asking again would not help: infrastructure at once.
-    "unauthorized": _error(401, "Incorrect API key provided: {key}.", "invalid_api_key"),
     "not_found": _error(404, "the model `x` does not exist", "model_not_found"),
     "bad_request": _error(400, "unknown parameter: seed"),
+    "key_repeated": _error(400, "The key {key} knows no such parameter.", "unknown_parameter"),
+    "flagged": _error(403, "The input was flagged by moderation."),
+    "redirected_to_no_url": lambda _: Reply(307, b"", {"location": "http://[bad"}),
     "redirected_elsewhere": lambda _: Reply(307, b"", {"location": "http://127.0.0.2:9/v1/chat/completions"}),
     "redirected_for_ever": lambda _: Reply(307, b"", {"location": "/v1/chat/completions"}),
     "wait_an_hour": _error(429, "quota", retry_after="3600"),
+}
+
+KEYLESS: dict[str, Callable[[Message], Reply]] = {
+    # The key is not served: the end of the run, and no attempt's failure.
+    "unauthorized": _error(401, "Incorrect API key provided: {key}.", "invalid_api_key"),
+    "without_credit": _error(402, "Insufficient Balance"),
+    "forbidden": _error(403, "this key may not use the model"),
+    "quota_spent": _error(429, "You exceeded your quota.", "insufficient_quota"),
     "error_401_with_status_200": lambda _: Reply(body=b'{"error": {"message": "who are you?", "code": 401}}'),
 }
 
@@ -229,7 +239,7 @@ OWN: dict[str, Callable[[Message], Reply]] = {
     "context_full": _error(400, "This model's maximum context length is 4096 tokens.", "context_length_exceeded"),
 }
 
-MISBEHAVIOURS = {**TIDY, **BROKEN, **REFUSED, **OWN}
+MISBEHAVIOURS = {**TIDY, **BROKEN, **REFUSED, **KEYLESS, **OWN}
 
 
 class StandIn:
@@ -261,6 +271,10 @@ class StandIn:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.url = ""
+
+    def misbehave_no_more(self) -> None:
+        """From now on every answer is faultless."""
+        self._times = 0
 
     def __enter__(self) -> StandIn:
         self._thread.start()

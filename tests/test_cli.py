@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from journeyman import cli
 from journeyman.pipeline import Result
 from journeyman.report import html
+from journeyman.worlds import load_world
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
@@ -65,6 +67,21 @@ def test_an_interrupted_evaluation_says_so(
     words = ["eval", "telecom", "--policy", "oracle", "--runs", str(tmp_path)]
     code, line = fail(monkeypatch, capsys, *words)
     assert (code, line) == (130, "stopped: interrupted. Go on with the same command.")
+
+
+def test_what_names_no_task_says_where_the_tasks_are_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, line = fail(monkeypatch, capsys, "tasks", "show", "telecom/nope")
+    assert code == 2
+    remedy = re.search(r"see `journeyman ([^`]*)`", line)
+    assert remedy is not None
+    monkeypatch.setattr(sys, "argv", ["journeyman", *remedy[1].split()])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert not caught.value.code
+    ids = capsys.readouterr().out.split()
+    assert ids == [task.id for task in load_world("telecom").tasks()]
 
 
 def test_a_report_that_cannot_be_put_in_place_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

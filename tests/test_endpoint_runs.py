@@ -19,12 +19,14 @@ import endpoint_stand_in as stand_in
 from endpoint_stand_in import OracleBrain, StandIn
 from journeyman import cli
 from journeyman.engine import endpoint as endpoint_module
+from journeyman.engine.chat import KeyRefused
 from journeyman.episode import Episode
 from journeyman.errors import RecipeError
 from journeyman.pipeline import evaluate_policy, run_recipe
 from journeyman.recipe import Recipe, parse_recipe
 from journeyman.report.data import build_report_data
 from journeyman.report.notes import PARSED_BY_ENDPOINT
+from journeyman.train.runfolder import RunFolder
 
 KEY = "sk-canary-5f1d7c93ab"
 HEAD = """
@@ -117,7 +119,7 @@ def turns(episode: Episode) -> int:
 
 def test_there_are_enough_ways_to_misbehave() -> None:
     assert len(stand_in.MISBEHAVIOURS) >= 60
-    kinds = [stand_in.TIDY, stand_in.BROKEN, stand_in.REFUSED, stand_in.OWN]
+    kinds = [stand_in.TIDY, stand_in.BROKEN, stand_in.REFUSED, stand_in.KEYLESS, stand_in.OWN]
     assert sum(map(len, kinds)) == len(stand_in.MISBEHAVIOURS)
 
 
@@ -189,6 +191,49 @@ def test_a_fault_that_lasts_is_infrastructure_and_the_run_goes_on(
     assert broken.usage["policy"].requests == tries
 
 
+@pytest.mark.parametrize("name", stand_in.KEYLESS)
+def test_a_key_that_is_not_served_ends_the_run_and_fails_no_attempt(
+    tmp_path: Path, oracle: list[Episode], name: str
+) -> None:
+    with StandIn(OracleBrain(oracle), name, when=victim(oracle)) as server:
+        wanted = recipe(server.url)
+        with pytest.raises(KeyRefused, match=r"endpoint local: it does not serve the key in CANARY_KEY \("):
+            run_recipe(wanted, tmp_path / "run")
+        assert sum(map(victim(oracle), server.requests)) == 1
+        assert [one for one in RunFolder(tmp_path / "run").episodes() if one.failure != "none"] == []
+        # With a key that is served the run goes on where it was.
+        server.misbehave_no_more()
+        episodes = list(run_recipe(wanted, tmp_path / "run", resume=True).folder.episodes())
+    assert [(one.failure, one.reward, one.attempt) for one in episodes] == [("none", 1.0, 0)] * 2
+
+
+@pytest.mark.parametrize(("name", "said"), [("unauthorized", "does not serve the key"), ("server_error", "status 500")])
+def test_an_endpoint_that_gives_no_answer_is_no_model_that_fails(
+    tmp_path: Path,
+    oracle: list[Episode],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    said: str,
+) -> None:
+    with StandIn(OracleBrain(oracle), name) as server:
+        text = f'{HEAD}[endpoints.local]\nurl = "{server.url}"\nmodel = "stand-in"\napi_key_env = "CANARY_KEY"\n'
+        (tmp_path / "r.toml").write_text(text)
+        words = ["eval", "corner_shop:WORLD", "--policy", "endpoint:local", "--recipe", str(tmp_path / "r.toml")]
+        words += ["--family", "cancel", "--limit", "2", "--trials", "1", "--runs", str(tmp_path), "--name", "run"]
+        monkeypatch.setattr(sys, "argv", ["journeyman", *words])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+    assert caught.value.code == 3
+    told = capsys.readouterr()
+    assert "error: " in told.err
+    assert said in " ".join(told.err.split())
+    assert "Traceback" not in told.err
+    assert "passes 0% of attempts" not in told.out
+    assert ("No attempt of stand-in could be graded" in told.out) == (name == "server_error")
+    assert {one.failure for one in RunFolder(tmp_path / "run").episodes()} <= {"infrastructure"}
+
+
 @pytest.mark.parametrize("name", stand_in.OWN)
 def test_what_the_model_did_itself_is_graded(tmp_path: Path, oracle: list[Episode], name: str) -> None:
     with StandIn(OracleBrain(oracle), name, when=victim(oracle)) as server:
@@ -211,7 +256,12 @@ def test_what_the_model_did_itself_is_graded(tmp_path: Path, oracle: list[Episod
 def test_a_key_that_the_server_repeats_is_struck_out(tmp_path: Path) -> None:
     def parrot(request: dict[str, Any]) -> dict[str, Any]:
         if len(request["messages"]) < 4:
-            return stand_in.spoken("", ("get_order", {"order_id": f"key {{key}} {KEY}", KEY: 1}))
+            spelled = "".join(f"\\u{ord(one):04x}" for one in KEY)
+            message = stand_in.spoken("", ("get_order", {"order_id": f"key {{key}} {KEY}", KEY: 1}))
+            message["tool_calls"] += stand_in.spoken("", ("get_order", {"order_id": "#"}))["tool_calls"]
+            arguments = message["tool_calls"][1]["function"]
+            arguments["arguments"] = arguments["arguments"].replace("#", spelled)
+            return message
         return stand_in.spoken(f"Your key is {KEY}, or {{key}}.") | {"reasoning": KEY}
 
     with StandIn(parrot) as server:
@@ -223,7 +273,7 @@ def test_a_key_that_the_server_repeats_is_struck_out(tmp_path: Path) -> None:
 def test_the_key_is_in_no_output_of_the_command_line(
     tmp_path: Path, oracle: list[Episode], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with StandIn(OracleBrain(oracle), "unauthorized", when=victim(oracle)) as server:
+    with StandIn(OracleBrain(oracle), "key_repeated", when=victim(oracle)) as server:
         path = tmp_path / "r.toml"
         text = f'{HEAD}[endpoints.local]\nurl = "{server.url}"\nmodel = "stand-in"\napi_key_env = "CANARY_KEY"\n'
         path.write_text(text)

@@ -14,6 +14,7 @@ import tomli_w
 from endpoint_stand_in import StandIn, spoken
 from journeyman import cli
 from journeyman.engine import endpoint as endpoint_module
+from journeyman.engine.chat import KeyRefused
 from journeyman.pipeline import evaluate_policy
 from journeyman.recipe import Recipe, parse_recipe
 from journeyman.report.data import build_report_data
@@ -51,6 +52,10 @@ def recipe(url: str, **sections: Any) -> Recipe:
         **sections,
     }
     return parse_recipe(tomli_w.dumps(whole), "r.toml")
+
+
+def one_at_a_time(url: str) -> dict[str, Any]:
+    return {"near": {"url": url, "model": "stand-in", "retries": 0, "max_concurrency": 1, "timeout_seconds": 60.0}}
 
 
 def rules(request: dict[str, Any]) -> list[dict[str, str]]:
@@ -156,6 +161,67 @@ def test_a_judge_is_calibrated_on_what_a_program_decided(
         ("happened", 3, 0.0, 0.0),
         ("all", 3, 0.0, 0.0),
     ]
+
+
+def test_a_judge_whose_key_is_refused_ends_the_run(tmp_path: Path) -> None:
+    with StandIn(judge, "unauthorized") as server:
+        wanted = recipe(server.url, judge={"endpoint": "near"}, endpoints=one_at_a_time(server.url))
+        with pytest.raises(KeyRefused, match="it wants a key"):
+            evaluate_policy(wanted, tmp_path / "run", policy="oracle")
+        assert len(server.requests) == 1
+        assert list(RunFolder(tmp_path / "run").episodes()) == []
+        server.misbehave_no_more()
+        run = evaluate_policy(wanted, tmp_path / "run", policy="oracle").folder
+    assert [episode.reward for episode in run.episodes()] == [pytest.approx(0.8)] * 3
+
+
+def test_a_modelled_user_whose_key_is_refused_ends_the_run(tmp_path: Path) -> None:
+    with StandIn(lambda _: spoken("hm"), "forbidden") as server:
+        wanted = recipe(server.url, user={"kind": "llm", "endpoint": "near"}, endpoints=one_at_a_time(server.url))
+        with pytest.raises(KeyRefused):
+            evaluate_policy(wanted, tmp_path / "run", policy="oracle")
+        assert len(server.requests) == 1
+    assert list(RunFolder(tmp_path / "run").episodes()) == []
+
+
+def test_a_calibration_says_why_decisions_are_void(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate_policy(recipe("http://127.0.0.1:1/v1"), tmp_path / "run", policy="oracle")
+
+    def calibrated(url: str) -> tuple[int, str]:
+        text = {
+            "name": "j",
+            "world": "judged_desk:WORLD",
+            "judge": {"endpoint": "near"},
+            "endpoints": one_at_a_time(url),
+            "stage": [{"kind": "evaluate", "name": "e"}],
+        }
+        (tmp_path / "r.toml").write_text(tomli_w.dumps(text))
+        words = ["calibrate", str(tmp_path / "run"), "--recipe", str(tmp_path / "r.toml")]
+        monkeypatch.setattr(sys, "argv", ["journeyman", *words])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        said = capsys.readouterr()
+        return int(caught.value.code or 0), " ".join(f"{said.out} {said.err}".split())
+
+    def scraps(request: dict[str, Any]) -> dict[str, Any]:
+        found = [{"id": rule["id"], "met": True, "quote": "order"} for rule in rules(request)]
+        return spoken(json.dumps({"decisions": found}))
+
+    with StandIn(scraps) as server:
+        code, said = calibrated(server.url)
+        assert code == 0
+        assert "void, 3: the quote is too short" in said
+    for fault, why in (
+        ("server_error", "the judge could not be asked a single question: answered with status 500"),
+        ("redirected_to_no_url", "the judge could not be asked a single question: redirected to what is no URL"),
+        ("unauthorized", "it wants a key (answered with status 401"),
+    ):
+        with StandIn(judge, fault) as server:
+            code, said = calibrated(server.url)
+            assert (code, f"error: endpoint near: {why}" in said) == (3, True), said
+            assert fault != "unauthorized" or len(server.requests) == 1
 
 
 def test_a_modelled_user_that_talks_nonsense_is_the_user_s_failure(tmp_path: Path) -> None:

@@ -144,4 +144,19 @@ def test_a_wrong_filter_fails_before_anything_is_made(tmp_path: Path) -> None:
     held_out = msgspec.structs.replace(tiny, held_out_worlds=["closing_desk"])
     with pytest.raises(RecipeError, match="held out of training"):
         run_recipe(held_out, tmp_path / "x")
+    # The world is meant whatever it is called by.
+    by_path = msgspec.structs.replace(tiny, held_out_worlds=[tiny.world])
+    assert by_path.held_out_worlds != held_out.held_out_worlds
+    with pytest.raises(RecipeError, match="held out of training"):
+        run_recipe(by_path, tmp_path / "x")
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("name", ["telcom", "worlds", "os:path", ""])
+def test_a_world_that_is_none_cannot_be_held_out(tmp_path: Path, name: str) -> None:
+    wanted = msgspec.structs.replace(EVALUATION, held_out_worlds=["telecom", name])
+    with pytest.raises(RecipeError, match=rf"held_out_worlds: '{name}': "):
+        evaluate_policy(wanted, tmp_path / "x", policy="oracle")
+    assert not (tmp_path / "x").exists()
+    fine = msgspec.structs.replace(EVALUATION, held_out_worlds=["telecom", EVALUATION.world])
+    assert evaluate_policy(fine, tmp_path / "x", policy="oracle").folder.recipe.held_out_worlds == fine.held_out_worlds

@@ -62,6 +62,10 @@ def test_defaults_are_those_of_the_records() -> None:
         (HEAD + '[run]\nmax_cost = -1.0\n[[stage]]\nkind = "sft"', "max_cost"),
         (HEAD + '[limits]\nwall_seconds = nan\n[[stage]]\nkind = "sft"', "wall_seconds"),
         (HEAD + '[prices.input_per_million]\npolicy = inf\n[[stage]]\nkind = "sft"', "input_per_million"),
+        (HEAD + '[prices.input_per_million]\npolisy = 1.0\n[[stage]]\nkind = "sft"', "'polisy'; known: policy, user"),
+        (HEAD + '[prices.output_per_million]\nteacher = 1.0\n[[stage]]\nkind = "sft"', "prices.output_per_million"),
+        (HEAD + '[run]\nmax_cost = 1.0\n[[stage]]\nkind = "sft"', "run.max_cost: would never be reached"),
+        (HEAD + '[run]\nmax_cost = 1.0\n[prices.input_per_million]\npolicy = 0\n[[stage]]\nkind = "sft"', "max_cost"),
     ],
 )
 def test_a_bad_recipe_names_file_and_key(text: str, key: str) -> None:

@@ -47,6 +47,14 @@ def endpoint(line: str = "", url: str = "http://127.0.0.1:8000/v1") -> str:
         (endpoint('headers = { X-Api-Key = "secret" }'), "X-Api-Key could carry a key"),
         (endpoint('headers = { "a b" = "c" }'), "letters, digits and dashes"),
         (endpoint('headers = { a = "b\\nc: d" }'), "printable ASCII"),
+        (endpoint('headers = { Host = "evil.example" }'), "Host is set by the client itself"),
+        (endpoint('headers = { content-length = "5" }'), "content-length is set by the client itself"),
+        (endpoint('headers = { Transfer-Encoding = "chunked" }'), "Transfer-Encoding is set by the client itself"),
+        (endpoint('headers = { Accept-Encoding = "br" }'), "Accept-Encoding is set by the client itself"),
+        (endpoint('headers = { Content-Type = "text/plain" }'), "Content-Type is set by the client itself"),
+        (endpoint('headers = { Connection = "close" }'), "Connection is set by the client itself"),
+        (endpoint('headers = { Proxy-Connection = "close" }'), "Proxy-Connection is set by the client itself"),
+        (endpoint('headers = { X-Title = "a", x-title = "b" }'), "is there twice"),
         (endpoint("retries = 21"), "<= 20"),
         (endpoint("timeout_seconds = inf"), "<="),
         (endpoint("max_concurrency = 0"), ">= 1"),
@@ -135,7 +143,7 @@ def test_a_prompt_that_fills_the_context_is_refused_by_name() -> None:
 def test_an_adapter_is_evaluated_with_the_settings_of_its_run(tmp_path: Path) -> None:
     trained = parse_recipe(
         HEAD + '[model]\nname = "tiny-random"\nlora_rank = 8\n[sampling.eval]\ncontext_limit = 2048\n'
-        "[run]\nmax_cost = 1.0\n[[stage]]\nkind = \"sft\"\n",
+        "[run]\nmax_cost = 1.0\n[prices]\ndevice_hour = 1.0\n[[stage]]\nkind = \"sft\"\n",
         "r.toml",
     )  # fmt: skip
     provenance = Provenance("", "telecom", "1", [], 0, "", "")

@@ -6,10 +6,11 @@ result = calibrate_judge(RunFolder(path), recipe, limit=100)
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from journeyman.episode import Episode, Usage
-from journeyman.errors import RecipeError
+from journeyman.errors import EndpointError, RecipeError
 from journeyman.evaluate.calibration import Calibration, Compared, calibrate
 from journeyman.evaluate.metrics import latest_attempts
 from journeyman.grading.judge import Judge, Judgement
@@ -23,12 +24,14 @@ from journeyman.worlds import load_world
 
 
 class CalibrationResult(Data, frozen=True):
-    """What `journeyman calibrate` prints. `usage` is what was spent now: kept rulings cost nothing again."""
+    """What `journeyman calibrate` prints. `usage` is what was spent now: kept rulings cost nothing again. `void` counts
+    the decisions that do not count, by reason."""
 
     judge: str
     episodes: int
     kinds: list[Calibration]
     usage: Usage
+    void: dict[str, int] = {}
 
 
 def calibrate_judge(
@@ -48,6 +51,7 @@ def calibrate_judge(
     Raises:
         RecipeError: the recipe names no judge, or its key is not in the environment.
         RunFolderError: the run is damaged or being judged by another process.
+        EndpointError: the judge could not be asked a single question, or its endpoint does not serve its key.
     """
     name = recipe.judge.endpoint
     if name is None:
@@ -75,8 +79,13 @@ def calibrate_judge(
     total = Judgement()
     for judgement, _ in done:
         total.spend(judgement.usage)
+    rulings = [ruling for judgement, _ in done for ruling in judgement.rulings.values()]
+    if rulings and sum(judgement.unasked for judgement, _ in done) == len(rulings):
+        fault = next(judgement.fault for judgement, _ in done if judgement.fault)
+        raise EndpointError(f"endpoint {name}", "", f"the judge could not be asked a single question: {fault}.")
     kinds = calibrate(compared for _, found in done for compared in found)
-    return CalibrationResult(client.endpoint.model, len(episodes), kinds, total.usage)
+    void = Counter(ruling.why for ruling in rulings if ruling.met is None)
+    return CalibrationResult(client.endpoint.model, len(episodes), kinds, total.usage, dict(void))
 
 
 def _episodes(run: RunFolder, tasks: dict[str, Task]) -> list[Episode]:

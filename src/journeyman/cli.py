@@ -21,11 +21,13 @@ from rich.text import Text
 
 from journeyman import __version__
 from journeyman.codec import encode
-from journeyman.errors import JourneymanError, RecipeError, TaskFileError
+from journeyman.episode import INVALID_FAILURES
+from journeyman.errors import EndpointError, EngineError, JourneymanError, RecipeError, TaskFileError
 from journeyman.recipe import Evaluate, Policy, Recipe, TaskFilter, checked, load_recipe, parse_recipe
 
 if TYPE_CHECKING:
     from journeyman.task import Task
+    from journeyman.train.runfolder import RunFolder
     from journeyman.world import World
 
 app = typer.Typer(
@@ -244,6 +246,7 @@ def evaluate(
     _report(folder, None, as_json)
     if result.stopped:
         raise typer.Exit(130)
+    _refuse_ungraded(result.folder)
 
 
 @app.command()
@@ -271,6 +274,8 @@ def calibrate(
         table.add_row(kind.kind, str(kind.decided), str(kind.void), *figures)
     out.print(f"{found.judge} against the program on {found.episodes} episodes; met is the positive class.")
     out.print(table)
+    for why, count in found.void.items():
+        out.print(f"void, {count}: {_plain(why)}", highlight=False, soft_wrap=True)
     out.print(f"tokens: {found.usage.input} in, {found.usage.output} out, {found.usage.requests} requests")
 
 
@@ -303,16 +308,26 @@ def tasks_count(world: Annotated[str, typer.Argument()] = "telecom", as_json: Js
 
 @tasks_app.command("show")
 def tasks_show(
-    task_id: Annotated[str, typer.Argument(help="A task id, as `telecom/starter_billing/heldout-500`.")],
+    task_id: Annotated[
+        str, typer.Argument(help="A task id, as `telecom/starter_billing/heldout-500`; or a world, to list its ids.")
+    ],
     as_json: JsonOption = False,
 ) -> None:
-    """Show one task: what the user wants, what must change, the rubric and the oracle."""
+    """Show one task: what the user wants, what must change, the rubric and the oracle. Of a world, show the ids."""
     from journeyman.worlds import load_world
 
-    world_name = task_id.partition("/")[0]
+    world_name, slash, _ = task_id.partition("/")
     if not world_name:
         raise TaskFileError("tasks show", task_id, "a task id is WORLD/FAMILY/SPLIT-SEED.")
-    task = load_world(world_name).task(task_id)
+    world = load_world(world_name)
+    if not slash:
+        ids = [task.id for task in world.tasks()]
+        if as_json:
+            _print_json(ids)
+        else:
+            sys.stdout.write("".join(f"{one}\n" for one in ids))
+        return
+    task = world.task(task_id)
     if as_json:
         _print_json(task)
     else:
@@ -364,6 +379,28 @@ def _run(recipe: Recipe, folder: Path, *, resume: bool, again: str) -> None:
     _report(folder, None, as_json=False)
     if result.stopped:
         raise typer.Exit(130)
+    _refuse_ungraded(result.folder)
+
+
+def _refuse_ungraded(run: RunFolder) -> None:
+    """An evaluation none of whose attempts could be graded has measured nothing, whatever its report counts.
+
+    Raises:
+        EndpointError: an endpoint acted in it. EngineError: none did.
+    """
+    recipe = run.recipe
+    entries = run.scan().entries.values()
+    for stage in recipe.stage:
+        played = [entry for entry in entries if entry.id.startswith(f"{stage.name}/")]
+        if not isinstance(stage, Evaluate) or not played:
+            continue
+        if all(entry.failure in INVALID_FAILURES for entry in played):
+            first = next(run.episodes(among={played[0].id}))
+            kind = EndpointError if recipe.policy.endpoint or recipe.user.endpoint else EngineError
+            why = first.failure_detail.rstrip(".")
+            raise kind(
+                str(run.path), f"stage {stage.name}", f"no attempt could be graded, so nothing was measured: {why}."
+            )
 
 
 def _report(folder: Path, output: Path | None, as_json: bool) -> None:

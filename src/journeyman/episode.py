@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from journeyman.codec import digest
+from journeyman.codec import digest, encode
 from journeyman.task import Data, EventKind, RowChange, Scalar, Speaker
 
 Failure = Literal["none", "agent", "truncated", "user", "infrastructure"]
@@ -182,7 +182,8 @@ class Seeds(Data, frozen=True):
 
 class Episode(Data, frozen=True):
     """One attempt. `id` is phase/step/group/trial; `attempt` counts infrastructure retries. `user_faults` labels what a user
-    that a model plays said or did against its scenario; the attempt is graded all the same."""
+    that a model plays said or did against its scenario; the attempt is graded all the same. `segments_digest` stands for
+    the segments ("" where there are none), so that a record can be checked without them."""
 
     id: str
     attempt: int
@@ -205,6 +206,7 @@ class Episode(Data, frozen=True):
     segments: list[Segment] = []
     usage: dict[str, Usage] = {}
     timing: dict[str, float] = {}
+    segments_digest: str = ""
     digest: str = ""
 
     @property
@@ -217,9 +219,26 @@ class Episode(Data, frozen=True):
         """Graded: neither the user nor the machine broke it."""
         return self.failure not in INVALID_FAILURES
 
+    @property
+    def intact(self) -> bool:
+        """Whether the record is the one that was sealed; segments that were left out are not missed."""
+        if self.segments and self.segments_digest != digest(self.segments):
+            return False
+        return self.digest == self._fingerprint()
+
     def sealed(self) -> Episode:
-        """The same episode with `digest` computed over everything but timing."""
-        return msgspec.structs.replace(self, digest=digest(msgspec.structs.replace(self, timing={}, digest="")))
+        """The same episode with `digest` computed over everything but timing; for the segments stands their own digest."""
+        of_segments = digest(self.segments) if self.segments else ""
+        whole = msgspec.structs.replace(self, segments_digest=of_segments)
+        return msgspec.structs.replace(whole, digest=whole._fingerprint())
+
+    def _fingerprint(self) -> str:
+        told = encode(msgspec.structs.replace(self, segments=[], timing={}, digest=""))
+        # As it will be read: there a whole number in a field of fractions is a fraction.
+        return digest(_decoder.decode(told))
+
+
+_decoder = msgspec.json.Decoder(Episode)
 
 
 class Sample(Struct):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import msgspec
 from journeyman.curriculum.pools import select, training_pool
 from journeyman.curriculum.traces import collect_traces, fitting, is_solved, tokenised
 from journeyman.episode import Episode, Group, SamplingSettings
-from journeyman.errors import RecipeError
+from journeyman.errors import RecipeError, WorldError
 from journeyman.grading.judge import Judge
 from journeyman.parts import Parts, build_parts, scripted_parts
 from journeyman.preflight import check_room
@@ -47,7 +47,8 @@ from journeyman.train.runwriter import open_run, refuse_existing
 from journeyman.train.sft import SftMethod
 from journeyman.train.sitting import Sitting, Stop, StopRun, monitor_phase
 from journeyman.train.source import LiveSource, PlayPool, SeedRule, evaluation_seeds, training_seeds
-from journeyman.world import ToolSpec
+from journeyman.world import ToolSpec, World
+from journeyman.worlds import load_world
 
 BLOCK_WINDOWS = 4
 """An evaluation is played in blocks of this many times the concurrency: a replay plays whole blocks again."""
@@ -82,12 +83,13 @@ def run_recipe(
         RecipeError: the recipe asks for what its world does not have, or to train on held-out tasks.
         RunFolderError: the folder cannot be used; see `open_run`.
         EngineError: the model cannot be loaded, or an update failed.
+        KeyRefused: an endpoint does not serve its key; the run can be resumed with another.
     """
     if not resume:
         refuse_existing(out)
     parts = (build or build_parts)(recipe)
     try:
-        check_stages(recipe, parts.world.tasks())
+        check_stages(recipe, parts.world.tasks(), held_out_names(recipe, parts.world))
         if isinstance(parts.policy, TokenPolicy):
             check_room(recipe, parts.world, parts.policy, parts.world.tasks())
         return _sit(recipe, parts, out, resume, progress or Silent(), stop)
@@ -124,8 +126,29 @@ def _sit(recipe: Recipe, parts: Parts, out: Path, resume: bool, progress: Progre
     return Result(RunFolder(out), stopped)
 
 
-def check_stages(recipe: Recipe, tasks: Sequence[Task]) -> None:
+def held_out_names(recipe: Recipe, world: World) -> list[str]:
+    """The names of the worlds that a recipe keeps out of training, by which their tasks are known.
+
+    Args:
+        world: the recipe's own, which may be meant by its name even where it has no short one.
+
+    Raises:
+        RecipeError: there is no such world: held out would be nothing.
+    """
+    names = []
+    for wanted in recipe.held_out_worlds:
+        try:
+            names.append(world.name if wanted in (world.name, recipe.world) else load_world(wanted).name)
+        except WorldError as error:
+            raise RecipeError(recipe.name, "held_out_worlds", f"{wanted[:80]!r}: {error.remedy}") from error
+    return names
+
+
+def check_stages(recipe: Recipe, tasks: Sequence[Task], held_out_worlds: Collection[str] = ()) -> None:
     """Choose every stage's tasks, so that a wrong filter fails before work begins.
+
+    Args:
+        held_out_worlds: by the names of the worlds.
 
     Raises:
         RecipeError: a filter that fits nothing, or a training stage on held-out tasks.
@@ -135,7 +158,7 @@ def check_stages(recipe: Recipe, tasks: Sequence[Task]) -> None:
         if isinstance(stage, Evaluate):
             select(tasks, stage.tasks, where)
             continue
-        training_pool(tasks, stage.tasks, where, recipe.held_out_worlds)
+        training_pool(tasks, stage.tasks, where, held_out_worlds)
         if isinstance(stage, Grpo) and stage.monitor is not None:
             select(tasks, [stage.monitor], f"{where}, monitor")
 
@@ -186,8 +209,10 @@ class _Run:
     rulings: RulingFile | None = None
     tasks: list[Task] = field(init=False)
     by_id: dict[str, Task] = field(init=False)
+    held_out: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.held_out = held_out_names(self.recipe, self.parts.world)
         self.tasks = self.parts.world.tasks()
         self.by_id = {task.id: task for task in self.tasks}
 
@@ -214,7 +239,7 @@ class _Run:
             self.sitting.progress.stage_finished(stage.name)
 
     def _pool(self, wanted: TaskFilter, where: str) -> list[Task]:
-        return training_pool(self.tasks, wanted, where, self.recipe.held_out_worlds)
+        return training_pool(self.tasks, wanted, where, self.held_out)
 
     async def _evaluate(self, stage: Evaluate) -> None:
         tasks = select(self.tasks, stage.tasks, f"stage {stage.name}")
@@ -264,7 +289,7 @@ class _Run:
             return await train(await self._sft(stage, state), engine, self.sitting, state)
         source = self._source(self.parts.policy, self.recipe.sampling.train, training_seeds(self.recipe.seed))
         pool = self._pool(stage.tasks, f"stage {stage.name}")
-        grpo = GrpoMethod(stage, pool, source, self.recipe.seed, self.recipe.held_out_worlds)
+        grpo = GrpoMethod(stage, pool, source, self.recipe.seed, self.held_out)
         return await train(grpo, engine, self.sitting, state, self._monitor(stage), stage.evaluate_every)
 
     async def _sft(self, stage: Sft, state: State) -> SftMethod:
@@ -274,7 +299,7 @@ class _Run:
             traces = fitting(solved, self.recipe.sampling.train.context_limit)
         else:
             traces = await self._traces(stage)
-        return SftMethod(stage, traces, self.by_id, self.recipe.seed, self.recipe.held_out_worlds)
+        return SftMethod(stage, traces, self.by_id, self.recipe.seed, self.held_out)
 
     async def _traces(self, stage: Sft) -> list[Episode]:
         began = time.perf_counter()
@@ -282,7 +307,7 @@ class _Run:
         finish = tokenised(self.parts.renderer, self._shown)
         source = self._source(SCRIPTED["oracle"], None, training_seeds(self.recipe.seed), finish)
         pool = self._pool(stage.tasks, f"stage {stage.name}")
-        solved = await collect_traces(pool, stage.traces_per_task, stage.name, source, self.recipe.held_out_worlds)
+        solved = await collect_traces(pool, stage.traces_per_task, stage.name, source, self.held_out)
         traces = fitting(solved, self.recipe.sampling.train.context_limit)
         played = len(pool) * stage.traces_per_task
         line = {"kind": "traces", "stage": stage.name, "played": played, "solved": len(solved), "kept": len(traces)}

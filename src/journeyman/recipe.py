@@ -22,6 +22,8 @@ from journeyman.sections import BIG, NAME, Amount, Beta, Count, Fraction, Positi
 
 __all__ = ["Endpoint", "Judge", "Policy", "Section", "User"]
 
+ROLES = ("policy", "user", "judge")
+"""Who uses tokens."""
 MAX_BYTES = 1 << 18
 """Size of a recipe file. What is larger is some other file."""
 
@@ -188,7 +190,8 @@ class Recipe(Section, frozen=True):
     judge: Judge = Judge()
     user: User = User()
     held_out_worlds: list[str] = []
-    """Worlds kept out of training altogether: a training stage on one of them is refused."""
+    """Worlds kept out of training altogether: a training stage on one of them is refused. A name that no world has is
+    refused by whoever runs the recipe: a recipe knows no worlds."""
 
 
 def parse_recipe(text: str, where: str) -> Recipe:
@@ -263,6 +266,7 @@ def check_recipe(recipe: Recipe, where: str) -> None:
     _check_names([stage.name for stage in recipe.stage], where)
     _check_stages(recipe, where)
     _check_sampling(recipe.sampling, where)
+    _check_prices(recipe.run, recipe.prices, where)
     uses = {f"{role}.endpoint": getattr(recipe, role).endpoint for role in ("policy", "judge", "user")}
     for role, section, remote in (("policy", recipe.policy, "endpoint"), ("user", recipe.user, "llm")):
         if section.kind == remote and section.endpoint is None:
@@ -309,6 +313,21 @@ def _check_stages(recipe: Recipe, where: str) -> None:
                 )
             if stage.evaluate_every and stage.monitor is None:
                 raise RecipeError(where, f"stage {stage.name}: monitor", "evaluate_every needs a monitor task filter.")
+
+
+def _check_prices(run: RunSettings, prices: Prices, where: str) -> None:
+    """A price of nobody, or a limit in money that nothing counts towards, would be none."""
+    for key in ("input_per_million", "output_per_million"):
+        for role in getattr(prices, key):
+            if role not in ROLES:
+                raise RecipeError(
+                    where, f"prices.{key}", f"nobody has the role {role[:80]!r}; known: {', '.join(ROLES)}."
+                )
+    amounts = (prices.device_hour, *prices.input_per_million.values(), *prices.output_per_million.values())
+    if run.max_cost and not any(amounts):
+        raise RecipeError(
+            where, "run.max_cost", "would never be reached, since nothing has a price: set [prices], or leave it out."
+        )
 
 
 def _check_sampling(sampling: Sampling, where: str) -> None:

@@ -22,6 +22,11 @@ EndpointName = Annotated[str, Meta(pattern=NAME, max_length=100)]
 
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password|credential|signature", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"\A[A-Za-z0-9-]{1,80}\Z")
+_OF_THE_CLIENT = frozenset({
+    "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "accept", "accept-encoding",
+    "connection", "keep-alive", "te", "trailer", "upgrade", "expect", "range",
+})  # fmt: skip
+"""Headers that say how a request is sent and read. Another value would go unheeded or break every request."""
 
 
 class Endpoint(Section, frozen=True):
@@ -103,6 +108,10 @@ def check_endpoints(
         _check_url(endpoint.url, f"endpoints.{name}.url", where)
         for header, value in endpoint.headers.items():
             _check_header(header, value, f"endpoints.{name}.headers", where)
+        if len({header.lower() for header in endpoint.headers}) < len(endpoint.headers):
+            raise RecipeError(
+                where, f"endpoints.{name}.headers", "one of them is there twice: case makes no difference."
+            )
         if network == "none" and not is_loopback(endpoint.url):
             raise RecipeError(
                 where,
@@ -136,5 +145,7 @@ def _check_header(header: str, value: str, key: str, where: str) -> None:
         raise RecipeError(where, key, "a name of a header may hold letters, digits and dashes only.")
     if _SECRET_HEADER.search(header):
         raise RecipeError(where, key, f"{header} could carry a key: leave it out and name api_key_env.")
+    if header.lower() in _OF_THE_CLIENT or header.lower().startswith("proxy-"):
+        raise RecipeError(where, key, f"{header} is set by the client itself: leave it out.")
     if not value.isascii() or not value.isprintable() or len(value) > 500:
         raise RecipeError(where, key, f"the value of {header} must be printable ASCII, 500 characters at most.")

@@ -17,7 +17,9 @@ from journeyman.errors import TaskFileError
 Scalar = str | int | float | bool | None
 Op = Literal["insert", "update", "delete"]
 Split = Literal["train", "heldout", "heldout_family"]
-EventKind = Literal["asked", "revealed", "proposed", "consented", "refused", "changed_mind", "stated", "denied", "left"]
+EventKind = Literal[
+    "asked", "revealed", "proposed", "consented", "refused", "changed_mind", "stated", "denied", "announced", "left"
+]
 Speaker = Literal["agent", "user"]
 
 
@@ -72,18 +74,20 @@ class ExpectedRow(Data, frozen=True):
 
 
 class Fact(Data, frozen=True):
-    """Something the user must have been told: a value for a slot (`stated`) or a refusal about it (`denied`)."""
+    """Something the user must have been told: a value for a slot (`stated`), a refusal about it (`denied`), or a value
+    in the text of a row, such as a message that was sent (`written`; `at` is `name.column` of an expected row)."""
 
     slot: str
     value: Matcher = None
-    kind: Literal["stated", "denied"] = "stated"
+    kind: Literal["stated", "denied", "written"] = "stated"
+    at: str = ""
 
 
 class Outcome(Data, frozen=True):
     """One acceptable end of a task.
 
-    `end`: `left` (the user left after the last write), `final` (a closing message, tasks without a user)
-    or `transfer` (the world's transfer tool was the last call).
+    `end`: `left` (the user left after the last write, and did not give up waiting to be told something), `final` (a
+    closing message, tasks without a user) or `transfer` (the world's transfer tool was the last call).
     """
 
     rows: list[ExpectedRow] = []
@@ -222,6 +226,7 @@ class ConsentRule(Data, frozen=True):
     """A write the user agrees to when it is proposed with matching arguments; any other proposal is refused.
 
     Args:
+        arguments: all of them have to be stated, but those whose matcher is a `one_of` with None.
         covers: the arguments of the call that is agreed to, where the user knows them by other names than the tool
             (a line by its number, a card by its last digits). Empty: those of the proposal.
     """

@@ -165,3 +165,11 @@ def test_the_gentle_shotgun_uses_the_right_tools_only() -> None:
     for task, episode in plays:
         assert {call.tool for call in episode.calls} <= {call.tool for call in oracle_calls(task)}
         assert episode.calls
+
+
+def test_never_tells_does_all_the_work_and_wears_the_user_out() -> None:
+    for task, episode in kept_out("never_tells"):
+        assert [call.tool for call in episode.calls] == [call.tool for call in oracle_calls(task)], task.id
+        assert [event.value for event in episode.events if event.kind == "left"] == ["patience"]
+        assert episode.verdict is not None
+        assert not episode.verdict.ended

@@ -102,7 +102,7 @@ def with_tools(*tools: Any) -> World:
     return World(
         name=WORLD.name, company=WORLD.company, desk=WORLD.desk, schema=WORLD.schema, images=WORLD.builders,
         tools=[named.get(one.name, one) for one in WORLD.tools], articles=WORLD.articles, lexicon=WORLD.lexicon,
-        volatile=WORLD.volatile, volatile_tables=WORLD.volatile_tables, secret=WORLD.secret,
+        volatile=WORLD.volatile, volatile_tables=WORLD.volatile_tables, touches=WORLD.touches, secret=WORLD.secret,
         id_formats=WORLD.id_formats, id_start=WORLD.id_start,
     )  # fmt: skip
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from attack_desk import WORLD, families, kept_out, oracle_calls, oracle_says, said, writes
+from attack_desk import WORLD, families, kept_out, oracle_calls, oracle_says, run, said, writes
 
 from journeyman.episode import Episode
+from journeyman.rollout.attacks import ATTACKS
 from journeyman.rollout.attacks.base import events_of, siblings
 from journeyman.rollout.attacks.words import IMITATION, among, commonest, enlarged, imitated
 from journeyman.task import Call, Say
+from journeyman.worlds import load_world
 from journeyman.worlds.telecom.families import past_due_payment, starter_line_features
 
 PAYMENT = past_due_payment.make(WORLD, 0, "train")
@@ -121,3 +123,37 @@ def test_recite_says_policy_and_request_and_calls_nothing() -> None:
         assert any(body in text for text in spoken for body in bodies)
         if episode.ended != "left" or len(spoken) > 5:
             assert any(task.request in text for text in spoken)
+
+
+def test_notes_between_values_are_filed_and_help_nobody() -> None:
+    noted = set()
+    for task, episode in kept_out("values_between_notes"):
+        if any(call.tool == "log_interaction" and call.status == "ok" for call in episode.calls):
+            noted.add(task.family)
+        assert episode.verdict is not None
+        assert not all(fact.met for fact in episode.verdict.facts)
+    assert len(noted) >= 8
+
+
+def test_required_values_are_listed_beside_all_the_work() -> None:
+    plays = kept_out("required_values")
+    assert len(families(plays)) >= 10
+    for task, episode in plays:
+        assert [call.tool for call in episode.calls] == [call.tool for call in oracle_calls(task)]
+        assert max(text.count(" is ") for text in said(episode)) >= 3
+
+
+def test_written_values_are_a_list_in_the_message() -> None:
+    cargo = load_world("airline_cargo")
+    task = cargo.task("airline_cargo/station_question/heldout_family-000")
+    attack = ATTACKS["written_values"]
+    assert attack.applies(cargo, task)
+    assert not attack.applies(WORLD, PAYMENT)
+    episode = run(task, attack.policy, cargo)
+    bodies = [str(call.arguments["body"]) for call in episode.calls if call.tool == "send_email"]
+    assert [body.count(",") > 20 and ("160" in body) for body in bodies] == [True]
+    assert episode.verdict is not None
+    assert not episode.verdict.passed
+    unmet = [fact for fact in episode.verdict.facts if not fact.met]
+    assert [fact.slot for fact in unmet] == ["max_height_cm", "max_piece_kg"]
+    assert all("is written in message.body" in fact.detail for fact in unmet)

@@ -57,7 +57,7 @@ CREATE TABLE audit (id INTEGER NOT NULL PRIMARY KEY, text TEXT) STRICT;
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SampleWorld:
     """What grading needs of a world."""
 
@@ -66,6 +66,7 @@ class SampleWorld:
         default_factory=lambda: {"payments": ["note", "created_at"], "invoices": ["updated_at"]}
     )
     volatile_tables: list[str] = field(default_factory=lambda: ["audit"])
+    touches: dict[str, list[str]] = field(default_factory=lambda: {"log": [], "set_name": ["name"]})
     lexicon: Lexicon = LEXICON
     transfer_tool: str = "transfer_to_human"
 

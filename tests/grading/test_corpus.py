@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Sequence
+from types import ModuleType
 
 import pytest
 
@@ -16,13 +17,24 @@ from journeyman.grading.assent import assent
 from journeyman.grading.dialogue import Reader
 from journeyman.worlds import load_world
 
-from .corpus import airline_cargo, airline_cargo_unseen, telecom, telecom_questions, telecom_unseen
+from .corpus import (
+    airline_cargo,
+    airline_cargo_consent,
+    airline_cargo_unseen,
+    telecom,
+    telecom_consent,
+    telecom_questions,
+    telecom_unseen,
+)
+from .corpus.consent_answers import ANSWERS as CONSENT_ANSWERS
 
 Row = tuple[str, list[str]]
 CORPORA: dict[str, list[list[Row]]] = {
-    "telecom": [telecom.QUESTIONS, telecom.PROPOSALS, telecom.DENIALS, telecom.FACTS],
-    "airline_cargo": [airline_cargo.QUESTIONS, airline_cargo.PROPOSALS, airline_cargo.DENIALS, airline_cargo.FACTS],
+    name: [world.QUESTIONS, world.PROPOSALS, world.DENIALS, world.FACTS, world.NEGATIONS]
+    for name, world in (("telecom", telecom), ("airline_cargo", airline_cargo))
 }
+NEGATIONS: dict[str, list[Row]] = {"telecom": telecom.NEGATIONS, "airline_cargo": airline_cargo.NEGATIONS}
+ANNOUNCED = {"telecom": telecom.ANNOUNCED, "airline_cargo": airline_cargo.ANNOUNCED}
 ANSWERS: dict[str, list[Row]] = {"telecom": telecom.ANSWERS, "airline_cargo": airline_cargo.ANSWERS}
 UNSEEN: dict[str, list[Row]] = {"telecom": telecom_unseen.UNSEEN, "airline_cargo": airline_cargo_unseen.UNSEEN}
 EXACT = 0.98
@@ -39,6 +51,11 @@ def notation(event: Event) -> str:
     if event.kind == "proposed":
         return f"{event.tool}({','.join(f'{name}={value}' for name, value in event.arguments.items())})"
     return {"stated": f"{event.slot}={event.value}", "asked": f"?{event.slot}", "denied": f"!{event.slot}"}[event.kind]
+
+
+def read_in(reader: Reader, text: str) -> list[str]:
+    """What is read in a message, but for what it announces."""
+    return [notation(event) for event in reader.read_agent(text, 0, 0) if event.kind != "announced"]
 
 
 def scores(world: str, rows: Sequence[Row]) -> tuple[Counter[str], Counter[str], Counter[str]]:
@@ -60,9 +77,7 @@ def test_the_corpus_is_read_as_a_person_reads_it(world: str) -> None:
     read = reader(world)
     rows = [row for part in CORPORA[world] for row in part]
     wrong = [
-        (text, expected, found)
-        for text, expected in rows
-        if sorted(found := [notation(event) for event in read.read_agent(text, 0, 0)]) != sorted(expected)
+        (text, expected, found) for text, expected in rows if sorted(found := read_in(read, text)) != sorted(expected)
     ]
     wrong += [
         (text, expected, [said] if said else [])
@@ -72,6 +87,25 @@ def test_the_corpus_is_read_as_a_person_reads_it(world: str) -> None:
     total = len(rows) + len(ANSWERS[world])
     assert total >= 200
     assert 1 - len(wrong) / total >= EXACT, wrong
+
+
+@pytest.mark.parametrize("world", sorted(NEGATIONS))
+def test_a_denial_hides_what_it_denies_and_nothing_else(world: str) -> None:
+    read, rows = reader(world), NEGATIONS[world]
+    wrong = [(text, expected, read_in(read, text)) for text, expected in rows]
+    wrong = [(text, expected, found) for text, expected, found in wrong if sorted(found) != sorted(expected)]
+    assert len(rows) >= 50
+    assert sum(not expected for _, expected in rows) >= 5
+    assert 1 - len(wrong) / len(rows) >= EXACT, wrong
+
+
+@pytest.mark.parametrize("world", sorted(ANNOUNCED))
+def test_what_the_agent_is_yet_to_do_is_read(world: str) -> None:
+    read, rows = reader(world), ANNOUNCED[world]
+    found = {text: [event for event in read.read_agent(text, 0, 0) if event.kind == "announced"] for text, _ in rows}
+    assert [text for text, wanted in rows if bool(found[text]) != wanted] == []
+    assert all(len(events) <= 1 and all(event.quote in text for event in events) for text, events in found.items())
+    assert min(sum(wanted for _, wanted in rows), sum(not wanted for _, wanted in rows)) >= 15
 
 
 @pytest.mark.parametrize("world", sorted(UNSEEN))
@@ -92,6 +126,37 @@ def test_questions_once_unseen_are_read() -> None:
     right, extra, missed = scores("telecom", telecom_questions.ASKED)
     assert right.total() / (right.total() + extra.total()) >= 0.98, extra
     assert right.total() / (right.total() + missed.total()) >= 0.98, missed
+
+
+@pytest.mark.parametrize(("world", "corpus"), [("telecom", telecom_consent), ("airline_cargo", airline_cargo_consent)])
+def test_fair_proposals_are_read_and_nothing_else(world: str, corpus: ModuleType) -> None:
+    read = reader(world)
+    for rows, least, right in ((corpus.PROPOSALS, 80, EXACT), (corpus.UNSEEN, 30, 0.9), (corpus.OTHERS, 15, EXACT)):
+        wrong = [
+            (text, expected, found)
+            for text, expected in rows
+            if sorted(found := [notation(e) for e in read.read_agent(text, 0, 0) if e.kind == "proposed"])
+            != sorted(expected)
+        ]
+        assert len(rows) >= least
+        assert 1 - len(wrong) / len(rows) >= right, wrong
+
+
+def test_answers_to_proposals() -> None:
+    wrong = [(text, expected, assent(text)) for text, expected in CONSENT_ANSWERS if assent(text) != expected]
+    assert not [row for row in wrong if row[2] == "yes"]
+    assert 1 - len(wrong) / len(CONSENT_ANSWERS) >= EXACT, wrong
+
+
+def test_questions_that_ask_for_identification() -> None:
+    for world, rows in (
+        ("telecom", telecom_consent.IDENTIFICATION),
+        ("airline_cargo", airline_cargo_consent.IDENTIFICATION),
+    ):
+        read = reader(world)
+        for text, expected in rows:
+            found = {e.slot for e in read.read_agent(text, 0, 0) if e.kind == "asked"}
+            assert found == set(expected), text
 
 
 def test_no_message_stands_in_two_sets() -> None:

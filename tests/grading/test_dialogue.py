@@ -32,7 +32,7 @@ def notation(event: Event) -> str:
 
 @pytest.mark.parametrize(("text", "expected"), TABLE, ids=[text[:60] for text, _ in TABLE])
 def test_sentence(text: str, expected: list[str]) -> None:
-    events = READER.read_agent(text, 3, 5)
+    events = [event for event in READER.read_agent(text, 3, 5) if event.kind != "announced"]
     assert sorted(notation(event) for event in events) == sorted(expected)
     assert all((event.turn, event.order, event.by) == (3, 5, "agent") for event in events)
 
@@ -127,6 +127,7 @@ def test_any_text_is_read(text: str) -> None:
     assert events == READER.read_agent(text, 0, 0)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 999_999), st.sampled_from([",", ""]))
 def test_money_round_trip(cents: int, separator: str) -> None:
     text = f"${cents / 100:{separator}.2f}"

@@ -100,10 +100,11 @@ def test_a_stated_fact(texts: list[str], met: bool) -> None:
 
 
 def test_a_write_may_change_what_is_true_of_a_slot_but_a_second_guess_may_not() -> None:
+    calls = [call(0, "find"), call(1, "take_payment", "write", invoice_id="I-1", amount_cents=16700)]
     before, after = said("I charged $20.", order=1), said("I charged $167.", order=2)
-    assert facts_of(grade(task([PAID]), WORLD, transcript(CALLS, [*before, *after, LEFT], CHANGES))) == [True]
+    assert facts_of(grade(task([PAID]), WORLD, transcript(calls, [*before, *after, LEFT], CHANGES))) == [True]
     guess = said("I charged $20.", order=2)
-    assert facts_of(grade(task([PAID]), WORLD, transcript(CALLS, [*guess, *after, LEFT], CHANGES))) == [False]
+    assert facts_of(grade(task([PAID]), WORLD, transcript(calls, [*guess, *after, LEFT], CHANGES))) == [False]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from journeyman.engine.chat import ChatReply, EndpointFailed
+from journeyman.engine.chat import ChatReply, EndpointFailed, KeyRefused
 from journeyman.episode import CriterionResult, Message, ToolCall, Usage, Verdict
 from journeyman.errors import RunFolderError
 from journeyman.grading.judge import Judge, Judgement, KeptRuling, Ruling, RulingMemory, questions_of, ruled
@@ -86,7 +87,9 @@ def test_all_questions_go_out_at_once_and_quotes_name_their_turn() -> None:
     [
         (decisions(("kind", True, "The agent was very sorry.")), "the quote does not stand in the record"),
         (decisions(("kind", True, "")), "the quote does not stand in the record"),
-        (decisions(("kind", True, "sorry")), "the quote does not stand in the record"),  # too short to be evidence
+        (decisions(("kind", True, "sorry")), "the quote is too short: it has to be 3 words"),
+        (decisions(("kind", True, "am sorry")), "the quote is too short: it has to be 3 words"),
+        (decisions(("kind", True, "am sorry, your acc")), "the quote does not stand in the record"),  # half a word
         (decisions(("kind", True, "You work the desk.")), "the quote does not stand in the record"),
         (decisions(("kind", True, "x" * 401)), "the quote is longer than 400 characters"),
         (decisions(("kind", "yes", SORRY)), "the decision has another form"),
@@ -122,18 +125,129 @@ def test_the_second_try_may_count() -> None:
     assert judgement.usage == Usage(20, 4, 2)
 
 
-@pytest.mark.parametrize("text", ["```json\n{}\n```", "```\n{}\n```", "<think>\nhm {{}}\n</think>\n{}", "\n {} \n"])
+WRAPPINGS = [
+    "```json\n{}\n```",
+    "```\n{}\n```",
+    "<think>\nhm {{}}\n</think>\n{}",
+    "hm\n</think>\n{}",
+    "\n {} \n",
+    "Here is my decision:\n\n{}\n\nI hope this helps {:-)}.",
+    "Rule {kind}: see below.\n```json\n{}\n```\nThe agent was sorry.",
+    '{"thoughts": "none"}\n{}',
+    "<think>{{}}</think>The answer: {}",
+]
+
+
+@pytest.mark.parametrize("text", WRAPPINGS)
 def test_wrappings_are_put_up_with(text: str) -> None:
-    answer = text.replace("{{}}", "").replace("{}", decisions(("kind", False, SORRY)))
+    right = decisions(("kind", False, SORRY))
+    answer = text.replace("{{}}", decisions(("kind", True, SORRY))).replace("{}", right)
     assert read_answer(answer, ["kind"]) == {"kind": (False, SORRY)}
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("First {}, then {}.", "the answer holds more than one object of the form"),
+        ("{} or rather {}", "the answer holds more than one object of the form"),
+        ("<think> I would say {}", "the answer is no JSON"),
+        ('So: {"answer": {}}', "the answer is no JSON"),
+        ('So: {"decisions": "none"}', "the answer is no JSON"),
+        ("{}" + " " * 200_000, "the answer is longer than 200000 characters"),
+        ('{"a": ' * 30_000, "the answer is no JSON"),
+        ("{" * 100_000, "the answer is no JSON"),
+    ],
+)
+def test_prose_is_put_up_with_where_one_answer_stands_in_it_and_no_other(answer: str, why: str) -> None:
+    found = read_answer(answer.replace("{}", decisions(("kind", True, SORRY))), ["kind"])
+    assert str(found["kind"]) == why
+
+
+CALL = '{"customer_id": "C-1", "lines": [{"phone": "555-2215", "amount": 218.8, "on": true}], "query": "late fee"}'
+RESULT = '{"status":"open","note":"do not\\nclose it","count":1}'
+TALK = [
+    Passage("customer", "I\u2019d like to pay \u2013 my number is 555-2215.", 0),
+    Passage("call", CALL, 1, "pay"),
+    Passage("result", RESULT, 2, "pay"),
+    Passage("call", "{}", 2, "list"),
+    Passage("agent", "Okay.", 3),
+    Passage("agent", "The amount to pay is $1,218.80 by June.", 4),
+    Passage("result", f'{{"text": "{"x" * 50}", "state": "void", "cut', 5, "read"),
+]
+
+
+@pytest.mark.parametrize(
+    ("quote", "turn"),
+    [
+        ("I'd like to pay - my number is 555-2215.", 0),  # typography
+        ("like to pay", 0),
+        ('"phone": "555-2215"', 1),
+        ('"phone":"555-2215",', 1),
+        ('{"phone": "555-2215", "amount": 218.8', 1),
+        ('\\"phone\\": \\"555-2215\\"', 1),  # as the record writes it
+        ('"on": true', 1),
+        (CALL, 1),
+        ('{"status": "open"}', 2),
+        ('"count":1', 2),
+        ("do not close it", 2),
+        ("do not\\nclose it", 2),
+        ("Okay.", 3),
+        ("The amount to pay is $1,218.80", 4),
+        ('"state": "void"', 5),
+    ],
+)
+def test_what_a_judge_quotes_in_good_faith_is_evidence(quote: str, turn: int) -> None:
+    assert locate(quote, TALK).turn == turn
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "555-2215",
+        '{"query":',
+        '{"query": ',
+        '"phone"',
+        '"phone": "555',
+        '"late fee"',
+        "late fee",
+        '"amount": 218',
+        '"amount": 218.81',
+        '"count": true',
+        '"phone": "555-2215", "count": 1',  # fields of two records
+        "{}",
+        "number is",
+        "mber is 555-2215",
+        "The amount to pay is $1,218",
+        "218.80 by June.",
+        "amount to pay is $1,218.80 by Ju",
+        "",
+        " ",
+        ".",
+    ],
+)
+def test_a_scrap_of_a_text_is_no_evidence(quote: str) -> None:
+    with pytest.raises(Void, match=r"does not stand|too short"):
+        locate(quote, TALK)
 
 
 def test_a_failing_endpoint_leaves_the_criterion_open_and_is_not_remembered() -> None:
     store = RulingMemory()
-    bench = Bench(EndpointFailed("endpoint x", "", "down", Usage(5, 0, 3)))
+    bench = Bench(EndpointFailed("endpoint x", "", "down.", Usage(5, 0, 3)))
     judgement = decide(bench, KIND, store=store)
-    assert judgement.rulings == {"kind": Ruling(None, why="the judge could not be asked")}
-    assert (judgement.usage, store.kept) == (Usage(5, 0, 3), {})
+    assert judgement.rulings == {"kind": Ruling(None, why="the judge could not be asked: down")}
+    assert (judgement.usage, judgement.unasked, store.kept) == (Usage(5, 0, 3), 1, {})
+
+
+def test_what_was_not_decided_may_be_asked_another_time() -> None:
+    store = RulingMemory()
+    assert decide(Bench("hm", "hm"), KIND, store=store).rulings["kind"].met is None
+    assert store.kept == {}
+    assert decide(Bench(decisions(("kind", True, SORRY))), KIND, store=store).rulings["kind"].met is True
+
+
+def test_a_refused_key_is_no_void_decision() -> None:
+    with pytest.raises(KeyRefused):
+        decide(Bench(KeyRefused("endpoint x", "", "refused")), KIND)
 
 
 def test_the_same_question_about_the_same_record_is_asked_once(tmp_path: Path) -> None:
@@ -179,13 +293,26 @@ def test_the_record_is_data_that_nothing_in_it_can_end() -> None:
     assert lines[begin].split()[2] not in record
 
 
-@given(st.text(max_size=200), st.text(min_size=8, max_size=60))
-def test_a_quote_is_found_exactly_where_it_stands(before: str, inside: str) -> None:
-    found = [Passage("agent", f"{before}{inside}", 3), Passage("result", "nothing of the kind", 4)]
-    if len(" ".join(inside.split())) >= 8:
-        assert locate(inside, found).turn == 3
+SPOKEN = st.lists(st.from_regex(r"[a-z0-9]{1,6}", fullmatch=True), min_size=3, max_size=8)
+
+
+@given(st.text(max_size=200), SPOKEN, st.text(max_size=20))
+def test_words_are_found_exactly_where_they_stand(before: str, words: list[str], after: str) -> None:
+    said = " ".join(words)
+    found = [Passage("result", "nothing of the kind", 4), Passage("agent", f"{before} {said} {after}", 3)]
+    assert locate(said, found).turn == 3
     with pytest.raises(Void):
-        locate(inside + "\u2603 not said", found)
+        locate(f"{said} \u2603 not said", found)
+    with pytest.raises(Void):
+        locate(said, [Passage("agent", f"{before} x{said}x {after}", 3)])
+
+
+@given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=4))
+def test_no_quote_and_no_record_raises_anything_else(quote: str, texts: list[str]) -> None:
+    deep = "[" * 950 + '"a"' + "]" * 950
+    for source in ("agent", "call", "result"):
+        with contextlib.suppress(Void):
+            locate(quote, [Passage(source, text, 0) for text in [*texts, deep, f'{{"a": {deep}}}']])
 
 
 def made(marks: list[tuple[str, bool, bool]]) -> Task:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from journeyman.episode import Episode
 from journeyman.errors import TaskFileError
@@ -172,6 +175,37 @@ def test_pairs_are_typed_by_the_schema(written: str, arguments: dict[str, Any]) 
     assert command.turn is not None
     assert command.turn.calls[0].arguments == arguments
     assert type(command.turn.calls[0].arguments.get("amount")) in (int, float, str, type(None))
+
+
+@pytest.mark.parametrize("deep", ["[" * 50_000, "[" * 200 + "]" * 200, '{"a":' * 50_000, "[" * 900 + "1" + "]" * 900])
+def test_what_is_nested_too_deep_costs_no_task(deep: str) -> None:
+    task = next(task for task in WORLD.tasks(families=["past_due_payment"]))
+    pairs = [f"/call update_contact customer_id=C-1 changes={deep}", f"/call take_payment amount={deep}"]
+    episode, screen = played([*pairs, f'/call find_line {{"phone": {deep}}}', "/quit"], task=task)
+    assert (episode.failure, episode.failure_detail) == ("truncated", "the person left")
+    assert episode.verdict is not None
+    assert [call.status for call in episode.calls] == ["error", "error"]
+    assert "nothing was called" in screen
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.text(max_size=40)
+    | st.tuples(
+        st.sampled_from(
+            ["/call take_payment ", "/call open_dispute item_numbers=", "/policy ", "/tools ", "/tool ", "/"]
+        ),
+        st.text(max_size=20)
+        | st.sampled_from(["[" * 3_000, '{"a":' * 3_000, "9" * 5_000, "1e999", "NaN", "\ud800", "\0"]),
+    ).map("".join)
+)
+def test_whatever_is_typed_is_a_command_or_told_not_to_be(line: str) -> None:
+    try:
+        command = read_command(line, WORLD.specs())
+    except NotUnderstood:
+        return
+    for call in command.turn.calls if command.turn is not None else []:
+        json.dumps(call.arguments, allow_nan=False)
 
 
 def test_lists_and_nothing() -> None:

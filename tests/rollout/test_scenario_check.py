@@ -9,7 +9,7 @@ import pytest
 from test_user_wishes import CHANGE, LEXICON, SCENARIO
 
 from journeyman.rollout.scenario_check import scenario_problems
-from journeyman.task import ChangeOfMind, ConsentRule, EventPattern, FactCard, Pushback, Scenario
+from journeyman.task import Call, ChangeOfMind, ConsentRule, EventPattern, FactCard, Pushback, Say, Scenario
 
 SOUND = msgspec.structs.replace(
     SCENARIO,
@@ -78,3 +78,17 @@ def test_consent_that_no_rule_gives_triggers_nothing() -> None:
     assert scenario_problems(scenario, LEXICON) == [
         "changes[0] waits until the user consents to take_payment, but no rule does."
     ]
+
+
+def test_a_user_who_gets_what_they_want_agrees_to_what_the_solution_does() -> None:
+    pay, restore = Call("take_payment", {"amount": 167.0}), Call("restore_line", {"line_id": "LN-0001"})
+    sound = msgspec.structs.replace(SOUND, changes=[])
+    only = msgspec.structs.replace(sound, consents=[ConsentRule("restore_line")])
+    steps = [Say("Done."), restore, pay, Call("log_contact")]
+    assert scenario_problems(sound, LEXICON, oracle=steps) == []
+    [problem] = scenario_problems(only, LEXICON, oracle=steps)
+    assert problem.startswith("consents lack take_payment")
+    denied = msgspec.structs.replace(only, settles=[EventPattern("denied", by="agent", slot="refund")])
+    assert scenario_problems(denied, LEXICON, oracle=steps) == []
+    later = msgspec.structs.replace(only, changes=change(trigger=EventPattern("proposed", by="agent")))
+    assert scenario_problems(later, LEXICON, oracle=steps) == []

@@ -9,6 +9,7 @@ import pytest
 from journeyman.codec import encode
 from journeyman.episode import Event
 from journeyman.errors import TaskFileError
+from journeyman.grading.assent import assent
 from journeyman.grading.dialogue import Reader
 from journeyman.rollout.phrasing import PHRASINGS, phrase
 from journeyman.rollout.user import ScriptedUser, UserState
@@ -243,6 +244,24 @@ def test_phrasings_hold_no_values_and_all_occasions() -> None:
         for occasion, texts in phrases.items():
             assert len(set(texts)) >= 3, (persona, occasion)
             assert not any(re.search(r"\d", text) for text in texts)
+
+
+def test_nothing_but_consent_sounds_like_a_yes() -> None:
+    parts = {"{what}": "take payment", "{missing}": "amount", "{said}": "My PIN is 4711.", "{agreed}": ""}
+    for phrases in PHRASINGS.values():
+        for occasion, texts in phrases.items():
+            for text in texts:
+                for name, part in parts.items():
+                    text = text.replace(name, part)
+                said = assent(text)
+                assert (said == "yes") == (occasion == "consent"), (occasion, text)
+                assert occasion != "refuse" or said == "no", text
+
+
+def test_a_question_that_was_not_understood_is_asked_back_beside_what_was_told() -> None:
+    _, reply, events, _ = say(opened(), "Your balance is $167. Do you like the number?")
+    assert reply in PHRASINGS["plain"]["unsure"]
+    assert events == []
 
 
 def test_a_phrase_is_not_a_format() -> None:

@@ -20,7 +20,9 @@ from journeyman.grading.dialogue import Reader
 from journeyman.rollout.loop import PlaySettings, play
 from journeyman.rollout.policy import EpisodeSpec
 from journeyman.rollout.scripted import SCRIPTED
-from journeyman.rollout.user_answer import MalformedAnswer, parse_answer
+from journeyman.rollout.user import opening
+from journeyman.rollout.user_answer import MalformedAnswer, UserAnswer, parse_answer
+from journeyman.rollout.user_events import answered_proposals
 from journeyman.rollout.user_llm import ModelledUser, ModelledUsers
 from journeyman.rollout.user_prompt import system_message
 from journeyman.task import ConsentRule, FactCard, Outcome, Pushback, Scenario, Task
@@ -51,11 +53,14 @@ def said(text: str, **more: Any) -> str:
     return json.dumps({"say": text, **more})
 
 
-def user_of(model: Model, scenario: Scenario = SCENARIO) -> ModelledUser:
-    task = Task(
+def user_task(scenario: Scenario) -> Task:
+    return Task(
         "t", "w", "1", "f", 1, "train", "2026-03-02T09:00:00", "base", "r", [Outcome()], [], [], scenario=scenario
     )
-    spec = EpisodeSpec("eval/0/0/0", task, Seeds(1, 7, 3))
+
+
+def user_of(model: Model, scenario: Scenario = SCENARIO) -> ModelledUser:
+    spec = EpisodeSpec("eval/0/0/0", user_task(scenario), Seeds(1, 7, 3))
     user = ModelledUser(ModelledUsers(model), spec, READER)
     assert user.open()[0] in scenario.openings
     return user
@@ -115,6 +120,64 @@ def test_consent_against_the_rules_is_labelled() -> None:
     assert user.faults() == ["wrong_consent"]
 
 
+BOTH = "Shall I charge $167 to your Visa and restore LN-0001?"
+PAY_CLAIM = {"consents": [{"tool": "take_payment", "quote": "charge it"}]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kinds"),
+    [
+        # only what is claimed
+        (said("Yes, please charge it. I will think about the line.", **PAY_CLAIM), [("consented", "take_payment")]),
+        (said("Please charge it, go ahead. Why restore the line?", **PAY_CLAIM), [("consented", "take_payment")]),
+        # no claim: nothing but a plain yes or no is one to both
+        (said("Yes, please charge it. I will think about the line."), []),
+        (said("Yes, go ahead with both of these things, please, as soon as you can manage."), ["both"]),
+        (said("Yes, please."), ["both"]),
+        # an answer to another question, or a thanks
+        (said("Sure, my PIN is 4711."), []),
+        (said("OK, thanks for telling me. Which line was it again?"), []),
+        (said("Right. What does that mean?"), []),
+    ],
+)
+def test_of_several_proposals_only_what_is_claimed_is_agreed_to(answer: str, kinds: list[Any]) -> None:
+    user = user_of(Model([answer]), plain())
+    _, events, _ = step(user, BOTH)
+    decided = [(e.kind, e.tool) for e in events if e.kind in ("consented", "refused")]
+    both = [("consented", "take_payment"), ("consented", "restore_line")]
+    assert decided == (both if kinds == ["both"] else kinds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Sure, my PIN is 4711.", "OK, thanks for telling me.", "Right. What does that mean?", "Fine. Which card is it?"],
+)
+def test_taking_note_of_a_proposal_is_no_consent(text: str) -> None:
+    user = user_of(Model([said(text)]), plain())
+    _, events, _ = step(user, PROPOSE_VISA)
+    assert [e for e in events if e.kind in ("consented", "refused")] == []
+
+
+def test_a_yes_that_the_user_claims_to_be_a_no_is_neither() -> None:
+    user = user_of(Model([said("Yes, go ahead.", refuses=[{"tool": "take_payment", "quote": "Yes"}])]), plain())
+    _, events, _ = step(user, PROPOSE_VISA)
+    assert events == []
+
+
+def test_of_two_proposals_of_one_tool_the_one_named_is_agreed_to() -> None:
+    def decide(text: str) -> list[dict[str, Any]]:
+        heard = [
+            Event(2, "proposed", "agent", 4, tool="take_payment", arguments={"amount_cents": 16700, "method": method})
+            for method in ("PM-1", "PM-2")
+        ]
+        state = opening(user_task(plain()), 7)[0]
+        _, events, _ = answered_proposals(state, UserAnswer(text), heard, 4, 2)
+        return [dict(event.arguments) for event in events]
+
+    assert decide("Yes, PM-2 please.") == [{"amount_cents": 16700, "method": "PM-2"}]
+    assert decide("Yes, please.") == []
+
+
 def test_two_proposals_answered_apart() -> None:
     claims = {
         "consents": [{"tool": "restore_line", "quote": "yes to the line"}],
@@ -155,6 +218,21 @@ def test_leaving_early_is_labelled_and_leaving_when_settled_is_not() -> None:
     assert left
     assert [(e.kind, e.value) for e in events] == [("left", "settled")]
     assert settled.faults() == []
+
+
+def test_announced_work_is_waited_for() -> None:
+    model = Model([said("I'll wait."), said("Thanks, bye.")])
+    user = user_of(model, plain())
+    reply, events, left = step(user, "I charged $167. I'll now also note this on your case.")
+    assert (reply, events, left) == ("I'll wait.", [], False)
+    assert "the agent has more to do" in model.asked[0][-1]["content"]
+    _, events, left = step(user, "The note is on your case.")
+    assert left
+    assert [(e.kind, e.value) for e in events] == [("left", "settled")]
+    assert user.faults() == []
+    gone = user_of(Model([said("Bye.", done=True)]), plain())
+    assert step(gone, "I charged $167. I'll now also note this on your case.")[2]
+    assert gone.faults() == ["ended_before_completion"]
 
 
 def test_patience_is_counted_by_rules_whatever_the_model_says() -> None:

@@ -11,12 +11,14 @@ from journeyman.codec import encode
 from journeyman.episode import CallRecord, Event, Transcript
 from journeyman.grading.dialogue import Reader
 from journeyman.grading.predicates import Timeline
+from journeyman.rollout.phrasing import PHRASINGS
 from journeyman.rollout.user import ScriptedUser, UserState
 from journeyman.task import (
     ChangeOfMind,
     ConsentRule,
     EventPattern,
     FactCard,
+    Match,
     Outcome,
     Pushback,
     Scenario,
@@ -255,6 +257,79 @@ def test_what_a_bundle_has_told_is_not_told_again_in_the_same_answer() -> None:
     assert [(event.kind, event.slot) for event in events] == [("revealed", "pin"), ("revealed", "method")]
     assert reply is not None
     assert reply.count("I want to use my Visa.") == 1
+
+
+SETTLED = "I charged $167."
+ANNOUNCED = "I charged $167. I'll now also note this on your case."
+
+
+def test_a_user_with_all_they_came_for_waits_for_announced_work() -> None:
+    state, reply, events, left = say(opened(changed(changes=[])), ANNOUNCED)
+    assert not left
+    assert events == []
+    assert reply in [text[:1].upper() + text[1:] for text in PHRASINGS["plain"]["wait"]]
+    assert (state.settled, state.idle) == ([0], 0)
+    _, reply, events, left = say(state, "The note is on your case.")
+    assert left
+    assert [(event.kind, event.value) for event in events] == [("left", "settled")]
+    assert reply in PHRASINGS["plain"]["settled"]
+
+
+def test_waiting_ends_with_patience_and_is_no_giving_up() -> None:
+    for patience, messages in ((1, 1), (2, 2), (3, 3)):
+        state = opened(changed(changes=[], patience=patience))
+        for _ in range(messages):
+            state, _, _, left = say(state, ANNOUNCED)
+            assert not left
+        _, _, events, left = say(state, "I will now close the ticket.")
+        assert left
+        assert [(event.kind, event.value) for event in events] == [("left", "settled")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SETTLED,
+        "I charged $167. I'll be happy to help with anything else.",
+        "I charged $167. Let me know if you need anything.",
+        "I charged $167. I will send you a receipt tomorrow.",
+        "I charged $167 and will not do anything else.",
+        "I charged $167. You will receive an email.",
+    ],
+)
+def test_nothing_else_keeps_a_user_who_has_all_they_came_for(text: str) -> None:
+    assert say(opened(changed(changes=[])), text)[3]
+
+
+def test_an_announcement_alone_spends_patience_as_before() -> None:
+    state, _, _, left = say(opened(changed(changes=[])), "I will now look for your file and send you a note.")
+    assert (left, state.idle) == (False, 1)
+    _, _, events, left = say(state, "I will now send you a note.")
+    assert left
+    assert events[-1].value == "patience"
+
+
+def test_a_waiting_user_answers_questions_and_proposals() -> None:
+    scenario = changed(changes=[])
+    state, reply, events, left = say(opened(scenario), f"{ANNOUNCED} What is your PIN?")
+    assert not left
+    assert [(event.kind, event.slot) for event in events] == [("revealed", "pin")]
+    assert reply is not None
+    assert "My PIN is 4711." in reply
+    _, _, events, left = say(state, "Shall I restore LN-0001? I will then send you a note.")
+    assert not left
+    assert [event.kind for event in events] == ["consented"]
+
+
+def test_a_value_that_may_go_unsaid_must_not_be_contradicted() -> None:
+    rule = ConsentRule("restore_line", {"line_id": Match(one_of=["LN-0001", None])}, {"line_id": "LN-0001"})
+    state = opened(changed(changes=[], consents=[rule]))
+    for text in ("Shall I restore your line?", "Shall I restore LN-0001?"):
+        assert told(say(state, text)[2]) == [("consented", "restore_line", {"line_id": "LN-0001"})]
+    assert told(say(state, "Shall I restore LN-0002?")[2]) == [("refused", "restore_line", {"line_id": "LN-0002"})]
+    named = opened(changed(changes=[], consents=[ConsentRule("restore_line", {"line_id": Match(any=True)})]))
+    assert say(named, "Shall I restore your line?")[2] == []
+    assert told(say(named, "Shall I restore LN-0002?")[2]) == [("consented", "restore_line", {"line_id": "LN-0002"})]
 
 
 @pytest.mark.parametrize("text", [PROPOSE_VISA, "I cannot give you a refund.", "What is your PIN?"])

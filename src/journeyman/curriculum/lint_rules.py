@@ -61,8 +61,9 @@ def form(bench: Bench) -> Iterator[Flaw]:
 
 def scenario(bench: Bench) -> Iterator[Flaw]:
     """The simulated user can play the scenario as it is written."""
-    if bench.task.scenario is not None:
-        for problem in scenario_problems(bench.task.scenario, bench.world.lexicon, reader_of(bench.world)):
+    task = bench.task
+    if task.scenario is not None:
+        for problem in scenario_problems(task.scenario, bench.world.lexicon, reader_of(bench.world), task.oracle):
             yield Flaw(f"the scenario cannot be played as written: {problem}", "Say only what a card of it declares.")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -88,9 +88,9 @@ def _row(bench: Bench, at: int, number: int, rng: random.Random) -> Mutant:
 def _fact(bench: Bench, at: int, number: int, rng: random.Random) -> Mutant:
     outcome = bench.task.outcomes[at]
     fact = outcome.facts[number]
-    flipped = "denied" if fact.kind == "stated" else "stated"
+    flipped: Literal["stated", "denied"] = "stated" if fact.kind == "denied" else "denied"
     options: list[tuple[str, Fact]] = [(f"kind becomes {flipped}", replace(fact, kind=flipped))]
-    if fact.kind == "stated":
+    if fact.kind != "denied":
         options.append(("value becomes another", replace(fact, value=other_matcher(fact.value))))
     slots = [slot.name for slot in bench.world.lexicon.slots] + [one.slot for one in bench.world.lexicon.denials]
     others = sorted(set(slots) - {fact.slot})

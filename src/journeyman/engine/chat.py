@@ -33,6 +33,7 @@ class ChatClient(Protocol):
 
         Raises:
             EndpointFailed: there was no usable answer, retries included.
+            KeyRefused: the endpoint does not serve this key.
         """
         ...
 
@@ -43,3 +44,8 @@ class EndpointFailed(EndpointError):
     def __init__(self, where: str, key: str, remedy: str, usage: Usage | None = None) -> None:
         super().__init__(where, key, remedy)
         self.usage = usage if usage is not None else Usage()
+
+
+class KeyRefused(EndpointError):
+    """An endpoint does not serve the key it was given, or wants one. No other request would fare better, so this is the
+    end of the run and no failure of an attempt: whoever plays, judges or records lets it pass."""

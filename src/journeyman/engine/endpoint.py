@@ -4,7 +4,8 @@
     completion = await client.complete({"messages": [...], "max_tokens": 64}, spent, seed=7)
 
 A request is repeated with growing, jittered delays where the fault may pass; requests are paced and bounded in number,
-time and size. The key stands in the header of a request and nowhere else: what comes back is cleaned of it.
+time and size. The key stands in the header of a request and nowhere else: what comes back is cleaned of it. An endpoint
+that refuses the key is asked nothing more.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from journeyman.engine.chat import ChatReply, EndpointFailed
+from journeyman.engine.chat import ChatReply, EndpointFailed, KeyRefused
 from journeyman.engine.pacing import Clock, MonotonicClock, TokenBucket, retry_delay
 from journeyman.engine.replies import BadReply, Completion, error_reply, estimate_tokens, read_completion, read_json
 from journeyman.episode import Usage
@@ -35,9 +36,17 @@ LONGEST_PAUSE = 120.0
 SHORTEST_SECRET = 8
 """Characters from which on a key is a secret and is struck out; what is shorter is a placeholder as `EMPTY`."""
 REDACTED = "[key]"
+LONGEST_REASON = 400
+"""Characters kept of why a request failed: what the server says of it may be long."""
 _REDIRECTS = 3
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """Statuses of faults that may pass."""
+_KEY_REFUSED = frozenset({401, 402, 403})
+"""No key, or a wrong one; an account without credit; a key that may not ask for this."""
+_NO_CREDIT = "insufficient_quota"
+"""The code under which some servers say with status 429 what others say with 402."""
+_FLAGGED = re.compile(r"moderat|flagged|content.?(?:policy|filter)", re.IGNORECASE)
+"""A refusal of what one conversation says, which some servers send with status 403."""
 _TOO_LONG = re.compile(
     r"context_length_exceeded|maximum context length|context length|context window|prompt is too long", re.IGNORECASE
 )
@@ -61,14 +70,18 @@ class ContextExceeded(EndpointFailed):
 
 
 class _Fault(Exception):
-    """One try that failed. `passing`: another try may succeed; `pause`: seconds the server wants to be left alone."""
+    """One try that failed. `passing`: another try may succeed; `pause`: seconds the server wants to be left alone;
+    `key_refused`: no request with this key will."""
 
-    def __init__(self, reason: str, passing: bool, pause: float = 0.0, too_long: bool = False) -> None:
+    def __init__(
+        self, reason: str, passing: bool, pause: float = 0.0, too_long: bool = False, key_refused: bool = False
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.passing = passing
         self.pause = pause
         self.too_long = too_long
+        self.key_refused = key_refused
 
 
 def open_endpoint(
@@ -107,7 +120,9 @@ class EndpointClient:
     ) -> None:
         self.name = name
         self.endpoint = endpoint
+        self._secret = _secret_pattern(key) if len(key) >= SHORTEST_SECRET else None
         self._key = key
+        self._refusal = ""
         self._clock = clock
         self._transport = transport
         self._bucket = TokenBucket(endpoint.requests_per_minute, clock)
@@ -135,6 +150,7 @@ class EndpointClient:
         Raises:
             ContextExceeded: the server says that the conversation is too long.
             EndpointFailed: no usable answer, retries included.
+            KeyRefused: the server does not serve this key, or did not before; then it is not asked again.
         """
         body = self._body(request, seed)
         estimate = estimate_tokens(body.decode())
@@ -144,18 +160,21 @@ class EndpointClient:
             try:
                 async with self._room:
                     await self._bucket.take()
+                    self._check_refusal()
                     return await self._try(body, estimate, spent)
             except _Fault as fault:
                 last = fault
+            if last.key_refused:
+                self._refusal = self._clause(last.reason)
+                self._check_refusal()
             if last.pause > LONGEST_PAUSE or not last.passing:
                 break
             if last.pause:
                 self._bucket.pause(last.pause)
         kind = ContextExceeded if last.too_long else EndpointFailed
         tries = f" ({attempt + 1} tries)" if attempt else ""
-        reason = self.redact(last.reason)
         # `from None`: the causes hold requests, and those hold the key.
-        raise kind(f"endpoint {self.name}", "", f"{reason}{tries}.", spent.usage()) from None
+        raise kind(f"endpoint {self.name}", "", f"{self._clause(last.reason)}{tries}.", spent.usage()) from None
 
     async def close(self) -> None:
         """Close its connections. Idempotent."""
@@ -164,8 +183,26 @@ class EndpointClient:
             self._http = None
 
     def redact(self, text: str) -> str:
-        """The text without the key."""
-        return text.replace(self._key, REDACTED) if len(self._key) >= SHORTEST_SECRET else text
+        """The text without the key, whether it stands there plainly, in other case or as JSON may write it."""
+        return text if self._secret is None else self._secret.sub(REDACTED, text)
+
+    def _clause(self, reason: str) -> str:
+        """A reason that may be told. The key is struck out before anything is cut: half a key is not known again."""
+        told = self.redact(reason)
+        return told if len(told) <= LONGEST_REASON else f"{told[:LONGEST_REASON]} […]"
+
+    def _check_refusal(self) -> None:
+        """Raises KeyRefused where the server has refused the key."""
+        if not self._refusal:
+            return
+        variable = self.endpoint.api_key_env
+        remedy = f"put one that it accepts into {variable}" if variable else "name the variable of one in api_key_env"
+        asked = f"it does not serve the key in {variable}" if variable else "it wants a key"
+        raise KeyRefused(
+            f"endpoint {self.name}",
+            "",
+            f"{asked} ({self._refusal}): {remedy} and go on. What was recorded is kept; what was under way counts for nothing.",
+        ) from None
 
     def _body(self, request: Mapping[str, Any], seed: int) -> bytes:
         fields = {"model": self.endpoint.model, **request, "seed": seed & 0x7FFFFFFF, "stream": False}
@@ -208,15 +245,14 @@ class EndpointClient:
         told = completion.prompt_tokens is not None and completion.completion_tokens is not None
         if completion.prompt_tokens is not None:
             spent.input += completion.prompt_tokens - estimate
-        if completion.completion_tokens is not None:
-            spent.output += completion.completion_tokens
-        else:
-            calls = [f"{call.name}{call.arguments}" for call in completion.calls]
-            spent.output += estimate_tokens(completion.text, completion.reasoning, *calls)
-        spent.estimated -= told
-        if len(self._key) < SHORTEST_SECRET:
-            return completion
         try:
+            if completion.completion_tokens is not None:
+                spent.output += completion.completion_tokens
+            else:
+                calls = [f"{call.name}{call.arguments}" for call in completion.calls]
+                spent.output += estimate_tokens(completion.text, completion.reasoning, *calls)
+            spent.estimated -= told
+            # Once its parts are put together: a key may have been cut in two by them.
             cleaned: Completion = self._clean(completion)
         except RecursionError:
             raise _Fault("the answer is nested too deep", passing=True) from None
@@ -266,12 +302,23 @@ class EndpointClient:
         return self._http
 
 
+def _secret_pattern(key: str) -> re.Pattern[str]:
+    """Finds a key in texts that are still to be decoded: JSON may write any of its characters by number, and a text inside
+    a text has its backslashes doubled."""
+    marks = dict.fromkeys('"\\/', r"\\{0,8}")
+    each = (rf"(?:{marks.get(one, '')}{re.escape(one)}|\\{{1,8}}u00{ord(one):02x})" for one in key)
+    return re.compile("".join(each), re.IGNORECASE)
+
+
 def _redirected(url: str, location: str) -> str:
-    """Where a redirect leads. Raises _Fault where that is another host: the key is not for it."""
-    target = urljoin(url, location)
-    old, new = urlsplit(url), urlsplit(target)
+    """Where a redirect leads. Raises _Fault where that is another host, for which the key is not, or no place at all."""
+    try:
+        target = urljoin(url, location)
+        old, new = urlsplit(url), urlsplit(target)
+    except ValueError:
+        raise _Fault("redirected to what is no URL", passing=False) from None
     if not location or (old.scheme, old.netloc) != (new.scheme, new.netloc):
-        raise _Fault(f"redirected to another host ({new.netloc[:100]}): name that one in the recipe", passing=False)
+        raise _Fault(f"redirected to another host ({new.netloc}): name that one in the recipe", passing=False)
     return target
 
 
@@ -286,7 +333,7 @@ async def _read(response: httpx.Response) -> bytes:
     if coding in ("", "identity"):
         return bytes(raw)
     if coding not in ("gzip", "x-gzip"):
-        raise _Fault(f"the answer is packed as {coding[:20]!r}, which nobody asked for", passing=True)
+        raise _Fault(f"the answer is packed as {coding!r}, which nobody asked for", passing=True)
     try:
         data = zlib.decompressobj(31).decompress(bytes(raw), MAX_BODY + 1)
     except zlib.error:
@@ -298,25 +345,35 @@ async def _read(response: httpx.Response) -> bytes:
 
 def _refused(status: int, headers: httpx.Headers, data: bytes) -> _Fault:
     """The fault of a status other than 200."""
-    said = ""
+    said, code = "", ""
     try:
         value = read_json(data)
         bad = error_reply(value.get("error") or value.get("message") or value.get("detail") or value)
-        said = f": {bad.code}, {bad.reason}" if bad.code else f": {bad.reason}"
+        said, code = (f": {bad.code}, {bad.reason}" if bad.code else f": {bad.reason}"), bad.code
     except BadReply:
         pass
     passing = status in _PASSING
     pause = _retry_after(headers) if passing else 0.0
     long = status in (400, 413, 422) and _TOO_LONG.search(said) is not None
     wait = f", and wants to be left alone for {pause:g} s" if pause > LONGEST_PAUSE else ""
-    return _Fault(f"answered with status {status}{said}{wait}", passing, pause, long)
+    return _Fault(
+        f"answered with status {status}{wait}{said}", passing, pause, long, _refuses_the_key(status, code, said)
+    )
+
+
+def _refuses_the_key(status: int | None, code: str, said: str) -> bool:
+    """Whether an error is about who asks and not about what is asked."""
+    if code == _NO_CREDIT:
+        return True
+    return status in _KEY_REFUSED and not (status == 403 and _FLAGGED.search(said))
 
 
 def _unusable(bad: BadReply) -> _Fault:
     """The fault of a body that is no answer though its status is 200."""
     long = _TOO_LONG.search(f"{bad.code} {bad.reason}") is not None
     lasting = bad.status is not None and 400 <= bad.status < 500 and bad.status not in _PASSING
-    return _Fault(bad.reason, not lasting and not long, too_long=long)
+    refused = _refuses_the_key(bad.status, bad.code, bad.reason)
+    return _Fault(bad.reason, not lasting and not long, too_long=long, key_refused=refused)
 
 
 def _retry_after(headers: httpx.Headers) -> float:
@@ -330,5 +387,5 @@ def _retry_after(headers: httpx.Headers) -> float:
     try:
         until, now = parsedate_to_datetime(value), parsedate_to_datetime(headers.get("date", ""))
         return max(0.0, (until - now).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return 0.0

@@ -105,20 +105,27 @@ def read_json(body: bytes) -> dict[str, Any]:
 
 
 def error_reply(error: Any) -> BadReply:
-    """What an `error` field says, in one clause of at most 300 characters."""
+    """What an `error` field says. Nothing is cut off: of a secret that is cut in two, the rest would not be known again."""
     if not isinstance(error, Mapping):
-        return BadReply(f"error: {str(error)[:300]}")
+        return BadReply(f"error: {_said(error)}")
     code = error.get("code")
     status = code if isinstance(code, int) and not isinstance(code, bool) else None
     if isinstance(code, str) and code.isascii() and code.isdigit() and len(code) == 3:
         status = int(code)
-    said = str(error.get("message") or error.get("type") or code or "without a message")[:300]
-    return BadReply(f"error: {said}", status, str(code or ""))
+    said = _said(error.get("message") or error.get("type") or code or "without a message")
+    return BadReply(f"error: {said}", status, _said(code or ""))
 
 
 def estimate_tokens(*texts: str) -> int:
     """Tokens of the texts where nobody counted them: a quarter of their bytes, rounded up."""
     return math.ceil(sum(len(text.encode("utf-8", "replace")) for text in texts) / 4)
+
+
+def _said(value: Any) -> str:
+    try:
+        return str(value)
+    except RecursionError:
+        return "nested too deep"
 
 
 def _first_mapping(value: Any) -> Mapping[str, Any] | None:

@@ -27,6 +27,7 @@ from journeyman.grading.asking_words import (
     PREPOSITIONS,
     PRONOUNS,
     QUESTION_WORDS,
+    RETRY,
     STOPS,
     WH_IS,
     WH_NOUN,
@@ -48,6 +49,8 @@ def asked(sentence: Sentence, listed: bool, dates: frozenset[str], before: Seque
     """
     hits = sentence.hits.get("ask", [])
     question = sentence.question and sentence.ask_from < len(sentence.tokens.words)
+    if before and not hits and _asks_again(sentence):
+        return list(before)
     if not hits and not (before and question):
         return []
     starts = list(_heads(sentence, question))
@@ -95,6 +98,12 @@ def chosen(sentence: Sentence) -> list[str]:
     if opens and not slots:
         slots += [slot for _, slot in asking if slot is not None]
     return list(dict.fromkeys(slots))
+
+
+def _asks_again(sentence: Sentence) -> bool:
+    """Whether a sentence asks to try again, or to check "it", and nothing else."""
+    match = RETRY.search(_line(sentence))
+    return match is not None and (bool(match["again"]) or "double check" in match.group())
 
 
 def requests(sentence: Sentence) -> bool:

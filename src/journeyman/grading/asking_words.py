@@ -19,7 +19,7 @@ _SOFT = (
 )
 _TO_ME = r"(?: (?:me|us|out|in|over|back|off|again|with|to me|here|once more|once again|please|also|just|down|quickly)(?![^ ]))*+"
 _TELLS = (
-    r"(?:tell|give|provide|supply|share|confirm|verify|state|specify|enter|spell|indicate|repeat|submit|disclose|clarify"
+    r"(?:tell|give|provide|supply|share|confirm|verify|identify|authenticate|state|specify|enter|spell|indicate|repeat|submit|disclose|clarify"
     r"|choose|pick|select|type in|type|key in|read out|read me|read back|read off|send me|send us|send over|text me"
     r"|remind me of|remind me|let me know|let us know|let me have|let us have|pass me|pass on|help me with|say|double check"
     r"|quote|name|get me|have|recall|reply with|respond with|answer with|come back with|start with|begin with"
@@ -27,7 +27,7 @@ _TELLS = (
 )
 # As bare imperatives, words with an everyday use besides are left out ("check your phone", "have a nice day").
 _ORDERS = (
-    r"(?:tell me|give me|give us|provide|supply|share|confirm|verify|state|specify|enter|spell|indicate|repeat|submit"
+    r"(?:tell me|give me|give us|provide|supply|share|confirm|verify|identify|authenticate|state|specify|enter|spell|indicate|repeat|submit"
     r"|type in|key in|read out|send me|send us|let me know|let us know|let me have|choose|pick|select|tell us|remind me of)"
     + _TO_ME
 )
@@ -111,6 +111,13 @@ AGAIN = re.compile(
     r"(?<![^ ])(?:you|please|and)(?: (?:please|just|perhaps|then|also))* (?:have|know|send|repeat|give|give me|tell me|enter|type|spell|say"
     r"|read|read out|confirm|verify|check|provide|share|send me|try|remember|find) (?=(?:it|them|that)(?![^ ]))"
 )
+_RETRIED = r"(?:(?:double |re )?(?:check|verify|enter|read|type|send)|recheck|reenter|try|repeat|say|give|provide|spell|look at)"
+RETRY = re.compile(
+    rf"(?:^|(?<= ))(?:please|kindly|could you|can you|would you|will you|you could|may i ask you to)(?: (?:please|kindly|just|perhaps|maybe|quickly))*"
+    rf" {_RETRIED}(?: (?:it|them|that|this|me|to me|out|over))*"
+    rf"(?: (?:and|then) {_RETRIED}(?: (?:it|them|that|this|me))*)?(?P<again>(?: (?:again|once more|once again|another time|for me|please|now))*)$"
+)
+"""A request to tell once more what was named just before: "please double-check it and try again"."""
 ORDER = re.compile(rf"{_SOFT}{_ORDERS}(?![^ ])")
 WONDERING = re.compile(
     r"(?:wondering|wonder|not sure|unsure|unclear|curious|can't tell|don't know|do not know|cannot tell|can't see|cannot see|not clear)"

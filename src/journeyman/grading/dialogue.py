@@ -1,4 +1,4 @@
-"""The one reader of free text: what an agent asked, proposed, stated and denied in a message.
+"""The one reader of free text: what an agent asked, proposed, stated, denied and announced in a message.
 
 Rules, the same for every agent, in linear time. It errs on the side of reading nothing: what is hedged, negated or
 ambiguous gives no event. It knows neither tasks nor databases; users emit their own events.
@@ -20,10 +20,23 @@ from typing import NamedTuple
 
 from journeyman.episode import Event
 from journeyman.errors import WorldError
+from journeyman.grading.announcing import announces
 from journeyman.grading.asking import asked, chosen, requests
 from journeyman.grading.assigning import assign_slots
+from journeyman.grading.deeds import (
+    holds_now,
+    is_announced,
+    is_between,
+    is_conditional,
+    is_given_up,
+    is_long_past,
+    is_of_another,
+    is_overcome,
+    is_past,
+    is_turned_around,
+)
 from journeyman.grading.language import add_language
-from journeyman.grading.phrases import PAST_WORDS, Hit, PhraseIndex, Tokens, tokens_of
+from journeyman.grading.phrases import Hit, PhraseIndex, Tokens, tokens_of
 from journeyman.grading.proposals import Proposals
 from journeyman.grading.sentences import MAX_TOKENS, PLAIN, Sentence, Span, question_start, split
 from journeyman.grading.values import Scanner, Value
@@ -37,15 +50,17 @@ _REMEMBERED = 4096
 """Messages whose events are kept: many episodes of a group say the same."""
 _DIGITS = re.compile(r"\d+")
 _PROVISIONAL = frozenset({"until", "unless", "yet"})
-_GIVEN = frozenset(["can", "will", "is", "possible", "available", "may"])
-_ACTORS = frozenset({"i", "i've", "we", "we've", "have", "has", "i'll", "we'll"})
+_GIVEN = frozenset(["can", "will", "is", "possible", "available", "may", "due"])
+_GRANTED = frozenset(["possible", "available", "given", "granted", "allowed", "permitted"])
+_ACTORS = frozenset({"i", "i've", "we", "we've", "have", "has"})
+_TURNED_DOWN = frozenset({"rejected", "declined", "refused", "denied"})
 _USERS = frozenset(["user", "customer", "caller", "client", "human"])
 _LABEL = re.compile(
     r"[\W_]{0,8}(?P<who>user|customer|caller|client|human|agent|assistant|me|you|i)[\W_]{0,3}:", re.IGNORECASE
 )
-_DONE_BY = frozenset(
-    {"i", "i've", "we", "we've", "have", "has", "been", "was", "were", "is", "are", "now", "i'll", "we'll"}
-)
+_NAME = re.compile(r"\s{0,3}[A-Z][a-z'-]{1,30}(?:\s[A-Z][\w'-]{1,30}){1,3}\s{0,3}(?:[.,;()|-]|$)", re.MULTILINE)
+"""After a label, the name of whom a message is about: "Client: Mina Hale". What a caller says begins otherwise."""
+_DONE_BY = frozenset({"i", "i've", "we", "we've", "have", "has", "been", "was", "were", "is", "are", "now"})
 
 
 class Mention(NamedTuple):
@@ -85,9 +100,20 @@ class Reader:
         for number, form in enumerate(lexicon.proposals):
             for verb in form.verbs:
                 self._index.add("verb", str(number), verb, forms="verb")
+            for verb in form.loose:
+                self._index.add("loose", str(number), verb, forms="verb")
+            for verb in {
+                tokens_of(verb).words[0]: None for verb in [*form.verbs, *form.loose] if form.slots or form.near
+            }:
+                self._index.add("verbed", str(number), verb, forms="action")
+            for noun in form.nouns:
+                self._index.add("noun", str(number), noun, forms="noun")
+            for price in form.prices:
+                self._index.add("price", str(number), price)
         for denial in lexicon.denials:
             for cue in denial.cues:
                 self._index.add("denial", denial.slot, cue, forms="action")
+        self._deeds = frozenset(slot.name for slot in lexicon.slots if slot.deed)
         self._dates = frozenset(slot.name for slot in lexicon.slots if slot.type == "date")
         self._needs_no_cue = frozenset(slot.name for slot in lexicon.slots if not slot.cues)
 
@@ -109,7 +135,7 @@ class Reader:
                 self._index.add("value", owner, phrase.translate(PLAIN))
 
     def read_agent(self, text: str, turn: int, order: int) -> list[Event]:
-        """Events of one agent message: `asked`, `proposed`, `stated`, `denied`, in the order of the text.
+        """Events of one agent message: `asked`, `proposed`, `stated`, `denied`, in the order of the text; `announced` last.
 
         Args:
             turn: the agent turn that said it.
@@ -142,17 +168,21 @@ class Reader:
         sentences = self._sentences(text)
         message = Proposals(self._forms, sentences)
         events: list[Event] = []
+        proposed = [message.of(place) for place in range(len(sentences))]
+        message_asks = any(proposed)
         for place, sentence in enumerate(sentences):
-            proposals = message.of(place)
+            proposals = proposed[place]
             # The statement before "…, shall I …?" counts; a conditional commitment states nothing.
             if not proposals or 0 < sentence.ask_from < len(sentence.tokens.words):
-                events += self._stated(sentence)
+                events += self._stated(sentence, message_asks)
             events += self._denied(sentence)
             events += [
                 Event(0, "proposed", "agent", tool=tool, arguments=arguments, quote=sentence.quote)
                 for tool, arguments in proposals
             ]
             events += self._asked(sentence, bool(proposals), sentences[place - 1] if place else None)
+        if not any(event.kind == "proposed" for event in events):  # what is proposed waits for an answer
+            events += [Event(0, "announced", "agent", quote=s.quote) for s in sentences if s.text and announces(s)][:1]
         events = _distinct(events)
         return events if len(events) <= MAX_EVENTS else []
 
@@ -227,11 +257,11 @@ class Reader:
         values.sort(key=lambda value: (value.start, value.end, str(value.value)))
         return Sentence(body, tokens, hits, values, quote)
 
-    def _stated(self, sentence: Sentence) -> list[Event]:
+    def _stated(self, sentence: Sentence, asks: bool) -> list[Event]:
         events = [
             Event(0, "stated", "agent", slot=slot, value=value.value, quote=sentence.quote)
             for value, slot in sentence.pairs
-            if slot is not None and sentence.asserts(value)
+            if slot is not None and sentence.asserts(value) and self._is_told(sentence, value, slot, asks)
         ]
         for hit in sentence.hits.get("denial", ()):
             clause = sentence.clauses[hit.first]
@@ -240,15 +270,32 @@ class Reader:
                 slot == hit.owner and value.type == "choice" and sentence.asserts(value)
                 for value, slot in sentence.pairs
             )
-            if not barred and not told and _is_done(sentence, hit):
+            if not barred and not told and _is_done(sentence, hit) and not is_long_past(sentence, hit):
                 events.append(Event(0, "stated", "agent", slot=hit.owner, value=True, quote=sentence.quote))
         return events
 
+    def _is_told(self, sentence: Sentence, value: Value, slot: str, asks: bool) -> bool:
+        """Whether the value is told of the slot as it is now: a deed as done, no former value and none of another record."""
+        if is_given_up(sentence, value, slot) or is_between(sentence, value) or is_of_another(sentence, value, slot):
+            return False
+        if slot not in self._deeds:
+            return True
+        first, last = sentence.range_of(value)
+        if is_announced(sentence, first, last, subject=value.type != "choice"):
+            return False
+        # Beside a proposal, an amount without a verb is part of what is proposed: "Charge: $5. Do you agree?"
+        return not (asks and value.type == "money" and not _tells_past(sentence, first))
+
     def _denied(self, sentence: Sentence) -> list[Event]:
-        cues = [hit for hit in sentence.hits.get("denial", ()) if hit.last < sentence.ask_from]
+        clause = sentence.clauses
+        cues = [
+            hit
+            for hit in sentence.hits.get("denial", ())
+            if hit.last < sentence.ask_from and clause[hit.first] == clause[hit.last]
+        ]
         if not cues:
             return []
-        firm = _PROVISIONAL.isdisjoint(sentence.tokens.words)
+        firm = not _is_provisional(sentence) or holds_now(sentence, _PROVISIONAL)
         refusals = [
             hit
             for hit in sentence.hits.get("refuse", ())
@@ -256,6 +303,9 @@ class Reader:
             # "can't open" only looks for something, except where opening it is what is refused.
             and (hit.owner != "neutral" or any(cue.first == hit.last for cue in cues))
             and (firm or hit.owner == "firm")
+            and not is_turned_around(sentence, hit)
+            and not is_overcome(sentence, hit)
+            and (hit.owner == "firm" or not is_conditional(sentence, hit))
         ]
         clauses = {sentence.clauses[hit.first] for hit in refusals}
         whole = any(hit.owner == "whole" for hit in refusals)
@@ -264,12 +314,7 @@ class Reader:
             Event(0, "denied", "agent", slot=hit.owner, quote=sentence.quote)
             for hit in cues
             if sentence.clauses[hit.first] not in hedged
-            and (
-                whole
-                or sentence.clauses[hit.first] in clauses
-                or sentence.clauses[hit.last] in clauses
-                or (firm and _is_none_given(sentence, hit))
-            )
+            and (whole or sentence.clauses[hit.first] in clauses or (firm and _is_none_given(sentence, hit)))
         ]
 
     def _asked(self, sentence: Sentence, proposing: bool, before: Sentence | None) -> list[Event]:
@@ -288,7 +333,9 @@ class Reader:
 def _is_quoted(plain: str, span: Span, before: bool) -> bool:
     """Whether a sentence is put into the user's mouth: from "User:" to the end of the line."""
     label = _LABEL.match(plain, span.start, span.end)
-    return before if label is None else label["who"].lower() in _USERS
+    if label is None:
+        return before
+    return label["who"].lower() in _USERS and _NAME.match(plain, label.end(), span.end) is None
 
 
 def _announces(sentence: Sentence) -> bool:
@@ -303,9 +350,28 @@ def _request_start(sentence: Sentence, first: int) -> int:
 
 
 def _is_none_given(sentence: Sentence, hit: Hit) -> bool:
-    """ "No refund can be given", "no refund is possible"."""
-    words = sentence.tokens.words
-    return hit.first > 0 and words[hit.first - 1] == "no" and not _GIVEN.isdisjoint(words[hit.last + 1 : hit.last + 4])
+    """ "No refund can be given", "no refund for the outage is possible", "none of it can be refunded"."""
+    words, clauses = sentence.tokens.words, sentence.clauses
+    clause = [at for at, number in enumerate(clauses) if number == clauses[hit.last]]
+    if words[clause[0]] == "none":
+        return not {"can", "could"}.isdisjoint(words[clause[0] : hit.first])
+    if "no" not in words[max(hit.first - 1, 0) : hit.first + 1]:
+        return False
+    return not _GIVEN.isdisjoint(words[hit.last + 1 : hit.last + 4]) or any(
+        words[at] in _GRANTED for at in clause if at > hit.last
+    )
+
+
+def _is_provisional(sentence: Sentence) -> bool:
+    """Whether a refusal may hold only for now; "…, yet" that opens a clause only means "but"."""
+    words, starts, ends = sentence.tokens
+    return any(
+        word in _PROVISIONAL
+        and not (
+            word == "yet" and place and place + 1 < len(words) and "," in sentence.text[ends[place - 1] : starts[place]]
+        )
+        for place, word in enumerate(words)
+    )
 
 
 def _is_done(sentence: Sentence, hit: Hit) -> bool:
@@ -316,10 +382,22 @@ def _is_done(sentence: Sentence, hit: Hit) -> bool:
         before = words[max(place - 4, 0) : place]
         if _is_nothing(sentence, place):
             return False
-        if (word.endswith("ed") or word in PAST_WORDS) and not _DONE_BY.isdisjoint(before):
+        if word in _TURNED_DOWN or is_announced(sentence, place, place):
+            return False
+        by = before
+        if words[place - 1 : place] in (["and"], ["but"]) and words[0] in _ACTORS:
+            by = words[:1]  # "I could not refund it and credited your account"
+        if is_past(word) and not _DONE_BY.isdisjoint(by):
             return not (_ACTORS.isdisjoint(before) and _is_state(sentence, place))
     return any(abs(done.first - hit.first) <= 6 for done in sentence.hits.get("done", ())
                if sentence.clauses[done.first] == sentence.clauses[hit.first])  # fmt: skip
+
+
+def _tells_past(sentence: Sentence, first: int) -> bool:
+    clause = sentence.clauses[first]
+    return any(
+        is_past(word) for word, number in zip(sentence.tokens.words, sentence.clauses, strict=True) if number == clause
+    )
 
 
 def _is_nothing(sentence: Sentence, place: int) -> bool:

@@ -6,17 +6,20 @@ passes to a tool reaches what is graded against.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Protocol
 
 from journeyman.episode import CriterionResult, Event, FactResult, Transcript, Verdict
 from journeyman.errors import TaskFileError
+from journeyman.grading.dialogue import Reader
 from journeyman.grading.match import Bindings, RowMatching, match_rows
-from journeyman.grading.predicates import Finding, GradingWorld, Timeline, holds, spoken_matches
+from journeyman.grading.predicates import Finding, GradingWorld, Timeline, holds, spoken_matches, stands, told_by
+from journeyman.grading.telling import opposed, period, stated, turning_points, written
 from journeyman.grading.values import spoken_equal
-from journeyman.task import Criterion, Fact, Outcome, Task
+from journeyman.task import Criterion, EventPattern, Fact, Matcher, Outcome, Task
 
-GRADER_VERSION = "2"
+GRADER_VERSION = "3"
 """Changes whenever a verdict could."""
 
 
@@ -43,8 +46,8 @@ class DefaultGrader:
 def grade(task: Task, world: GradingWorld, transcript: Transcript) -> Verdict:
     """Grade one attempt: the first outcome that holds whole, else the nearest one, and every criterion.
 
-    `passed` = an outcome's rows and facts hold, nothing else changed, and the attempt ended as it demands. A criterion
-    that only a judge can decide has `met` None.
+    `passed` = an outcome's rows and facts hold, nothing else changed, and the attempt ended as it demands. A required
+    must whose value was told as one among several is unmet. A criterion that only a judge can decide has `met` None.
 
     Raises:
         TaskFileError: a criterion has neither predicate nor judge, or is required without a predicate.
@@ -52,8 +55,8 @@ def grade(task: Task, world: GradingWorld, transcript: Transcript) -> Verdict:
     best: tuple[int, int, RowMatching, list[FactResult], bool] | None = None
     for number, outcome in enumerate(task.outcomes):
         rows = match_rows(outcome, transcript.changes, world)
-        facts = [_fact(fact, transcript, rows.bindings) for fact in outcome.facts]
-        ended = _ended(outcome, world, transcript)
+        facts = [_fact(fact, outcome, transcript, world, rows.bindings) for fact in outcome.facts]
+        ended = _ended(task, outcome, world, transcript)
         distance = (
             sum(row.status != "matched" for row in rows.results) + sum(not fact.met for fact in facts) + (not ended)
         )
@@ -64,12 +67,15 @@ def grade(task: Task, world: GradingWorld, transcript: Transcript) -> Verdict:
     assert best is not None  # a task has at least one outcome
     distance, number, rows, facts, ended = best
     timeline = Timeline(transcript, world)
-    criteria = [_criterion(task, criterion, timeline, rows.bindings) for criterion in task.criteria]
+    told = _wanted(task.outcomes[number], task.criteria)
+    criteria = [_criterion(task, criterion, timeline, rows.bindings, told) for criterion in task.criteria]
     required = all(r.met is True for r, c in zip(criteria, task.criteria, strict=True) if c.required)
     return Verdict(distance == 0, number, rows.results, facts, criteria, ended, required, GRADER_VERSION)
 
 
-def _criterion(task: Task, criterion: Criterion, timeline: Timeline, bindings: Bindings) -> CriterionResult:
+def _criterion(
+    task: Task, criterion: Criterion, timeline: Timeline, bindings: Bindings, told: Sequence[EventPattern]
+) -> CriterionResult:
     if criterion.predicate is None:
         if criterion.judge is None or criterion.required:
             raise TaskFileError(
@@ -78,37 +84,81 @@ def _criterion(task: Task, criterion: Criterion, timeline: Timeline, bindings: B
                 "needs a predicate: only optional criteria may be left to a judge, none to nobody.",
             )
         return CriterionResult(criterion.id, None, None, "left to a judge")
-    finding: Finding = holds(criterion.predicate, timeline, bindings)
+    finding: Finding
+    if criterion.required and criterion.polarity == "must":
+        finding = stands(criterion.predicate, timeline, bindings, told)
+    else:
+        finding = holds(criterion.predicate, timeline, bindings)
     met = finding.holds if criterion.polarity == "must" else not finding.holds
     return CriterionResult(criterion.id, met, finding.turn, finding.evidence)
 
 
-def _fact(fact: Fact, transcript: Transcript, bindings: Bindings) -> FactResult:
-    return _denied(fact, transcript.events) if fact.kind == "denied" else _stated(fact, transcript, bindings)
-
-
-def _stated(fact: Fact, transcript: Transcript, bindings: Bindings) -> FactResult:
-    """The value must be stated, and no other of its type since the last write before it: a write may change what is
-    true of the slot, a second guess does not."""
-    told = [
-        event
-        for event in transcript.events
-        if event.kind == "stated" and event.by == "agent" and event.slot == fact.slot
+def _wanted(outcome: Outcome, criteria: Sequence[Criterion]) -> list[EventPattern]:
+    """All that the user may be told of: the values of the outcome's facts and of the musts."""
+    facts = [
+        EventPattern("stated", by="agent", slot=fact.slot, value=fact.value)
+        for fact in outcome.facts
+        if fact.kind == "stated"
     ]
-    said = [event for event in told if isinstance(event.value, bool) == isinstance(fact.value, bool)]
+    musts = [c.predicate for c in criteria if c.polarity == "must" and c.predicate is not None]
+    return facts + [pattern for predicate in musts for pattern in told_by(predicate)]
+
+
+def _fact(fact: Fact, outcome: Outcome, transcript: Transcript, world: GradingWorld, bindings: Bindings) -> FactResult:
+    if fact.kind == "denied":
+        return _denied(fact, transcript.events)
+    same = [other.value for other in outcome.facts if (other.kind, other.at) == (fact.kind, fact.at)]
+    if fact.kind == "written":
+        return _written(fact, same, world, bindings)
+    slot = [other.value for other in outcome.facts if (other.kind, other.slot) == (fact.kind, fact.slot)]
+    return _stated(fact, slot, transcript, world, bindings)
+
+
+def _stated(
+    fact: Fact, told: Sequence[Matcher], transcript: Transcript, world: GradingWorld, bindings: Bindings
+) -> FactResult:
+    """The value must be stated, and no other of its type since the last write before it that can change the slot.
+
+    Args:
+        told: all values that the outcome wants told for the slot.
+    """
+    said = stated(transcript.events, fact.slot, switch=isinstance(fact.value, bool))
     if not said:
         return FactResult(fact.slot, False, "never stated")
-    made = said[-1].order
-    written = max(
-        (c.index for c in transcript.calls if c.kind == "write" and c.status == "ok" and c.index < made), default=-1
-    )
-    last = [event for event in said if event.order > written]
-    wrong = [event for event in last if not spoken_matches(fact.value, event.value, bindings)]
-    if wrong:
-        return FactResult(fact.slot, False, f'{wrong[0].value} was stated: "{wrong[0].quote[:120]}"')
+    turns = turning_points(transcript, world, fact.slot)
+    wrong = opposed(said[-1], said, turns, lambda value: any(spoken_matches(one, value, bindings) for one in told))
+    if wrong is not None:
+        return FactResult(fact.slot, False, f'{wrong.value} was stated: "{wrong.quote[:120]}"')
+    right = [event for event in said if spoken_matches(fact.value, event.value, bindings)]
+    last = [event for event in right if period(turns, event) == period(turns, said[-1])]
+    if not last:
+        return FactResult(fact.slot, False, f'{said[-1].value} was stated: "{said[-1].quote[:120]}"')
     if any(not spoken_equal(event.value, last[0].value) for event in last):
         return FactResult(fact.slot, False, "several values were stated at once")
     return FactResult(fact.slot, True, f'"{last[-1].quote[:120]}"')
+
+
+def _written(fact: Fact, told: Sequence[Matcher], world: GradingWorld, bindings: Bindings) -> FactResult:
+    """The text must hold the value, and no other that could be meant for the slot; `told`: all it has to hold."""
+    row, _, column = fact.at.partition(".")
+    text = bindings.get(row, {}).get(column)
+    if not isinstance(text, str):
+        return FactResult(fact.slot, False, f"no text {fact.at}")
+    found, other = written(
+        _reader_of(world).mentions(text).values,
+        fact.slot,
+        lambda value: spoken_matches(fact.value, value, bindings),
+        lambda value: any(spoken_matches(one, value, bindings) for one in told),
+    )
+    if other is not None:
+        return FactResult(fact.slot, False, f'{other.value} is written in {fact.at}: "{other.text[:120]}"')
+    return FactResult(fact.slot, found, f"{fact.at}: {text[:120]}" if found else f"not written in {fact.at}")
+
+
+@functools.lru_cache(maxsize=16)
+def _reader_of(world: GradingWorld) -> Reader:
+    """The reader of the world's words; it holds no state."""
+    return Reader(world.lexicon)
 
 
 def _denied(fact: Fact, events: Sequence[Event]) -> FactResult:
@@ -123,8 +173,11 @@ def _denied(fact: Fact, events: Sequence[Event]) -> FactResult:
     return FactResult(fact.slot, True, f'"{events[place].quote[:120]}"')
 
 
-def _ended(outcome: Outcome, world: GradingWorld, transcript: Transcript) -> bool:
-    """Whether the attempt ended as the outcome demands; a limit or an error never does."""
+def _ended(task: Task, outcome: Outcome, world: GradingWorld, transcript: Transcript) -> bool:
+    """Whether the attempt ended as the outcome demands; a limit or an error never does.
+
+    A user who came for something and gave up has not been served, whatever was done.
+    """
     if transcript.ended != outcome.end:
         return False
     if outcome.end == "transfer":
@@ -132,5 +185,17 @@ def _ended(outcome: Outcome, world: GradingWorld, transcript: Transcript) -> boo
         return last is not None and last.tool == world.transfer_tool and last.status == "ok"
     if outcome.end == "left":
         last_write = max((c.index for c in transcript.calls if c.kind == "write" and c.status == "ok"), default=-1)
-        return any(e.kind == "left" and e.by == "user" and e.order > last_write for e in transcript.events)
+        return any(
+            e.kind == "left"
+            and e.by == "user"
+            and e.order > last_write
+            and not (e.value == "patience" and _waits(task))
+            for e in transcript.events
+        )
     return True
+
+
+def _waits(task: Task) -> bool:
+    """Whether there is something that the user wants to be told before leaving."""
+    scenario = task.scenario
+    return scenario is not None and bool(scenario.settles or any(change.settles for change in scenario.changes))

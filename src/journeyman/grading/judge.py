@@ -3,8 +3,9 @@
     judgement = await judge.decide(questions, messages)
 
 All questions of an attempt go out in one request. A decision without a quote that stands in the record is void: the
-question is put once more, alone; if that is void too, nobody has decided it. Decisions are kept by content, so that the
-same question about the same record is asked once. `ruled` puts them into a verdict; it cannot touch what decides a band.
+question is put once more, alone; if that is void too, nobody has decided it. Decisions are kept by content, so that a
+question that was decided about a record is not asked again. `ruled` puts them into a verdict; it cannot touch what decides
+a band.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Ruling(Data, frozen=True):
 
 
 class KeptRuling(Data, frozen=True):
-    """A line of judge.jsonl: a ruling under the hash of all that the judge was shown, and for whom it was made."""
+    """A line of judge.jsonl: a decision under the hash of all that the judge was shown, and for whom it was made."""
 
     key: str
     model: str
@@ -79,10 +80,13 @@ class RulingMemory:
 
 @dataclass
 class Judgement:
-    """Rulings by the id of their question, and what they cost."""
+    """Rulings by the id of their question, and what they cost. `fault`: why the endpoint failed, where it did; `unasked`:
+    questions that it gave no answer to for that."""
 
     rulings: dict[str, Ruling] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+    fault: str = ""
+    unasked: int = 0
 
     def spend(self, usage: Usage) -> None:
         """Add to the cost."""
@@ -112,7 +116,11 @@ class Judge:
     max_tokens: int = 2048
 
     async def decide(self, questions: Sequence[Question], messages: Sequence[Message]) -> Judgement:
-        """Rule on each question about an attempt. A failing endpoint makes rulings void; it never raises for one."""
+        """Rule on each question about an attempt. A failing endpoint makes rulings void.
+
+        Raises:
+            KeyRefused: the endpoint does not serve its key.
+        """
         judgement = Judgement()
         found = passages(messages)
         record = record_of(found)
@@ -132,11 +140,12 @@ class Judge:
             if ruling is not None and ruling.met is None:
                 ruling = (await self._ask([one], record, found, judgement, ruling.why)).get(one.id)
             if ruling is None:
-                # The endpoint failed: that is nothing to remember.
-                judgement.rulings[one.id] = Ruling(None, why="the judge could not be asked")
-                continue
+                ruling = Ruling(None, why=f"the judge could not be asked: {judgement.fault}")
+                judgement.unasked += 1
             judgement.rulings[one.id] = ruling
-            self.store.put(KeptRuling(keys[one.id], self.model, one.id, ruling))
+            if ruling.met is not None:
+                # What was not decided is nothing to remember: it may be another time.
+                self.store.put(KeptRuling(keys[one.id], self.model, one.id, ruling))
         return judgement
 
     def _key(self, question: Question, record: str) -> str:
@@ -158,6 +167,7 @@ class Judge:
             reply = await self.client.chat(messages, max_tokens=self.max_tokens, temperature=0.0, seed=seed)
         except EndpointFailed as failed:
             judgement.spend(failed.usage)
+            judgement.fault = failed.remedy.rstrip(".")
             return {}
         judgement.spend(Usage(reply.prompt_tokens, reply.completion_tokens, reply.requests, reply.estimated))
         answers = read_answer(reply.text, [one.id for one in questions])

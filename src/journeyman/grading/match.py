@@ -39,6 +39,11 @@ class Tables(Protocol):
         """Tables whose changes are not compared unless an outcome names them."""
         ...
 
+    @property
+    def touches(self) -> Mapping[str, Collection[str]]:
+        """Write tool -> the slots that may tell another value after it; one that is not listed may change any."""
+        ...
+
 
 class RowMatching(NamedTuple):
     """`results` in the order of the expected rows, then collateral changes; `bindings` of matched and wrong rows."""

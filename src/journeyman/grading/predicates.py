@@ -6,11 +6,12 @@ by what, so that a person can check it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from journeyman.episode import CallRecord, Event, Transcript
 from journeyman.grading.match import Bindings, Tables, matches, relevant, resolve, row_matches
+from journeyman.grading.telling import opposed, stated, turning_points
 from journeyman.grading.values import from_column, spoken_equal
 from journeyman.task import (
     AllOf,
@@ -37,6 +38,10 @@ Position = tuple[int, int, int]
 
 class GradingWorld(Tables, Protocol):
     """What grading needs of a world; it never opens a session."""
+
+    def __hash__(self) -> int:
+        """By identity: a world's reader is made once."""
+        ...
 
     @property
     def lexicon(self) -> Lexicon:
@@ -140,6 +145,34 @@ class Timeline:
             self._changes = kept + [change for change in self.transcript.changes if change.table in volatile]
         return self._changes
 
+    def against(
+        self, predicate: Predicate, pattern: EventPattern, bindings: Bindings, wanted: Sequence[EventPattern]
+    ) -> Event | None:
+        """What was asserted against a value that a predicate, which holds, wants told; None where a telling stands.
+
+        What is told before something happens may change afterwards. Else what was said last of the slot must stand too.
+        """
+        slot = pattern.slot or ""
+        said = stated(self.transcript.events, slot)
+        turns = turning_points(self.transcript, self._world, slot)
+        good = [pattern.value, *(other.value for other in wanted if other.slot == slot)]
+
+        def accepts(value: Scalar) -> bool:
+            return any(spoken_matches(one, value, bindings) for one in good)
+
+        seen = self.events(pattern, bindings)
+        last = None
+        if isinstance(predicate, Before) and predicate.first is pattern:
+            latest = _occurrences(predicate.then, self, bindings)[0].position
+            seen = [one for one in seen if one.position < latest]
+        else:
+            last = opposed(said[-1], said, turns, accepts)
+        if isinstance(predicate, Before) and predicate.then is pattern:
+            earliest = _occurrences(predicate.first, self, bindings)[0].position
+            seen = [one for one in seen if one.position > earliest]
+        found = [opposed(one.what, said, turns, accepts) for one in seen]
+        return last or (None if None in found else found[0])
+
     def _cover(self, tool: str) -> dict[int, bool]:
         forms = [form.slots for form in self._world.lexicon.proposals if form.tool == tool]
         names = frozenset(name for slots in forms for name in slots) if forms else None
@@ -193,6 +226,69 @@ def spoken_matches(matcher: Matcher, said: Scalar, bindings: Bindings) -> bool:
 def holds(predicate: Predicate, timeline: Timeline, bindings: Bindings) -> Finding:
     """Decide one predicate."""
     return _DECIDERS[type(predicate)](predicate, timeline, bindings)
+
+
+def told_by(predicate: Predicate) -> list[EventPattern]:
+    """The values that a predicate wants the agent to have told, each with its slot."""
+    if isinstance(predicate, AllOf | AnyOf):
+        return [pattern for part in predicate.of for pattern in told_by(part)]
+    moments: list[Moment] = []
+    if isinstance(predicate, Happened) and predicate.max is None:
+        moments = [predicate.what]
+    elif isinstance(predicate, Before):
+        moments = [predicate.first, predicate.then]
+    return [
+        moment
+        for moment in moments
+        if isinstance(moment, EventPattern)
+        and moment.kind == "stated"
+        and moment.slot is not None
+        and moment.value is not None
+        and not isinstance(moment.value, bool)
+        and not (isinstance(moment.value, Match) and moment.value.any)
+    ]
+
+
+def stands(predicate: Predicate, timeline: Timeline, bindings: Bindings, wanted: Sequence[EventPattern]) -> Finding:
+    """As `holds`, but what was told must stand: a value among others, or one of several guesses, is told by nobody.
+
+    Args:
+        wanted: all values that the task wants told, which do not oppose each other.
+    """
+    if isinstance(predicate, AllOf):
+        return _all_stand(predicate, timeline, bindings, wanted)
+    if isinstance(predicate, AnyOf):
+        return _any_stands(predicate, timeline, bindings, wanted)
+    finding = holds(predicate, timeline, bindings)
+    if not finding.holds:
+        return finding
+    for pattern in told_by(predicate):
+        against = timeline.against(predicate, pattern, bindings, wanted)
+        if against is not None:
+            return Finding(False, against.turn, f"{against.value} was stated too: {_tell(against)}")
+    return finding
+
+
+def _any_stands(predicate: AnyOf, timeline: Timeline, bindings: Bindings, wanted: Sequence[EventPattern]) -> Finding:
+    """One way of telling that does not stand is not made good by another."""
+    findings = [stands(part, timeline, bindings, wanted) for part in predicate.of]
+    taken_back = next(
+        (
+            found
+            for part, found in zip(predicate.of, findings, strict=True)
+            if not found.holds and holds(part, timeline, bindings).holds
+        ),
+        None,
+    )
+    good = next((finding for finding in findings if finding.holds), None)
+    return taken_back or good or Finding(False, None, "; ".join(f.evidence for f in findings)[:300])
+
+
+def _all_stand(predicate: AllOf, timeline: Timeline, bindings: Bindings, wanted: Sequence[EventPattern]) -> Finding:
+    findings = [stands(part, timeline, bindings, wanted) for part in predicate.of]
+    bad = next((finding for finding in findings if not finding.holds), None)
+    turns = [finding.turn for finding in findings if finding.turn is not None]
+    return bad or Finding(True, max(turns, default=None), "; ".join(f.evidence for f in findings)[:300])
 
 
 def _occurrences(moment: Moment, timeline: Timeline, bindings: Bindings) -> list[Seen]:

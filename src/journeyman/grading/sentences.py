@@ -10,8 +10,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from journeyman.grading.language import BREAKS, INTERROGATIVES, MODALS, QUANTITY_HEDGES, SUBJECTS
-from journeyman.grading.phrases import Hit, Tokens
+from journeyman.grading.language import (
+    BASE_NEGATIONS,
+    BREAKS,
+    FINITE,
+    INTERROGATIVES,
+    MODALS,
+    QUANTITY_HEDGES,
+    SUBJECTS,
+    SUPPORTING,
+)
+from journeyman.grading.phrases import PAST_WORDS, Hit, Tokens
 from journeyman.grading.values import Value
 
 MAX_TOKENS = 240
@@ -30,7 +39,15 @@ _ABBREVIATION = re.compile(
 )
 
 
+_QUANTITIES = frozenset(["money", "number", "percent"])
 _CONDITIONS = frozenset(["if", "unless", "suppose", "assuming"])
+_DENIABLE = FINITE | SUPPORTING | {"would"}
+_DENYING = BASE_NEGATIONS | {f"{verb}n't" for verb in ("is", "are", "was", "were", "has", "have", "had")}
+_ACTORS = frozenset(["i", "we", "i've", "we've", "i'll", "we'll"])
+_UNCOORDINATED = frozenset(["or", "nor", "and", "that", "whether"])
+_PREPOSITIONS = frozenset(
+    ["as", "like", "after", "before", "until", "when", "with", "in", "on", "for", "of", "to", "by", "at"]
+)
 _CONNECTIVES = frozenset(["so", "but", "and", "then", "well", "even", "now", "only", "except", "because"])
 
 
@@ -49,6 +66,8 @@ class Sentence:
     where it asks nothing); `clauses[i]` numbers the clause of token i."""
 
     __slots__ = (
+        "_phrases",
+        "_rejections",
         "ask_from",
         "clauses",
         "hedged",
@@ -70,7 +89,12 @@ class Sentence:
         self.hits = hits
         self.values = values
         self.quote = quote
-        self.clauses = clauses_of(text, tokens)
+        self._phrases = [v for v in values if v.type == "choice"]
+        negations = [h.first for h in hits.get("negate", ()) if h.owner != "neutral" and not self._is_within_value(h)]
+        self._rejections = [
+            hit.last for hit in hits.get("refuse", ()) if tokens.words[hit.last] in ("rejected", "down")
+        ]
+        self.clauses = clauses_of(text, tokens, [*negations, *self._rejections])
         self.negated = self._marked("negate")
         self.hedged = self._marked("hedge")
         if self._is_conditional():
@@ -85,7 +109,7 @@ class Sentence:
         words = self.tokens.words
         clauses = set()
         for hit in self.hits.get(kind, ()):
-            if hit.owner == "neutral":
+            if hit.owner == "neutral" or self._is_within_value(hit):
                 continue
             if (
                 hit.first == 0
@@ -99,6 +123,11 @@ class Sentence:
                 if word == "may" and words[place + 1 : place + 2] == ["be"]:
                     clauses.add(self.clauses[place])
         return frozenset(clauses)
+
+    def _is_within_value(self, hit: Hit) -> bool:
+        """Whether the words are part of a value: "no longer suspended", "not signed"."""
+        start, end = self.tokens.starts[hit.first], self.tokens.ends[hit.last]
+        return any(v.start <= start and end <= v.end and (v.start, v.end) != (start, end) for v in self._phrases)
 
     @property
     def hedged_refusals(self) -> frozenset[int]:
@@ -128,6 +157,12 @@ class Sentence:
         return min(first, max(len(self.tokens.words) - 1, 0)), self.token_at(value.end - 1)
 
     @property
+    def turned_down(self) -> set[int]:
+        """Clauses in which a wish "was rejected": no sum of it is told."""
+        wishes = {self.clauses[hit.first] for hit in self.hits.get("denial", ())}
+        return wishes.intersection(self.clauses[place] for place in self._rejections)
+
+    @property
     def affirmed(self) -> list[tuple[Value, str | None]]:
         """The (value, slot) pairs outside negated clauses."""
         return [pair for pair in self.pairs if self.clauses[self.range_of(pair[0])[0]] not in self.negated]
@@ -140,28 +175,101 @@ class Sentence:
         clause = self.clauses[first]
         if clause in self.negated or clause in self.hedged:
             return False
+        if value.type in _QUANTITIES and clause in self.turned_down:
+            return False
         before = self.tokens.words[max(first - 2, 0) : first]
         if value.type == "choice" and before and before[-1] in MODALS:
             return False  # "the client may void the waybill": a verb, no state
         return not (
-            before and (before[-1] in QUANTITY_HEDGES or before in (["up", "to"], ["at", "least"], ["at", "most"]))
+            before
+            and (
+                before[-1] in QUANTITY_HEDGES
+                or before
+                in (
+                    ["up", "to"],
+                    ["at", "least"],
+                    ["at", "most"],
+                    ["start", "at"],
+                    ["starts", "at"],
+                    ["starting", "at"],
+                )
+            )
         )
 
 
-def clauses_of(text: str, tokens: Tokens) -> list[int]:
-    """Number of the clause of each token. A comma, a colon or "and" opens one only before a new subject."""
+def clauses_of(text: str, tokens: Tokens, negations: Sequence[int] = ()) -> list[int]:
+    """Number of the clause of each token. A comma, a colon or "and" opens one only before a new subject; once something
+    was denied (`negations`: first tokens of the words that do), also before a predicate that the denial does not reach."""
     words, starts, ends = tokens
     clauses: list[int] = []
     current = 0
+    denied: int | None = None
     for place, word in enumerate(words):
         if place:
             gap = text[ends[place - 1] : starts[place]]
             hard = ";" in gap or "(" in gap or ")" in gap or " - " in gap
-            soft = ("," in gap or ":" in gap or words[place - 1] in ("and", "but")) and word in SUBJECTS
-            if hard or soft or word in BREAKS:
+            joined = "," in gap or ":" in gap or words[place - 1] in ("and", "but")
+            soft = joined and not SUBJECTS.isdisjoint((word, word.partition("'")[0]))
+            if denied is not None:
+                soft = soft or _ends_denial(text, tokens, denied, place, joined)
+            if hard or soft or word in BREAKS or _begins_denial(words, place):
                 current += 1
+                denied = None
+        if place in negations:
+            denied = place if denied is None else denied
         clauses.append(current)
     return clauses
+
+
+def _begins_denial(words: Sequence[str], place: int) -> bool:
+    """Whether "and could not …" begins at token `place`: what stands before it is not denied."""
+    if words[place - 1] != "and":
+        return False
+    return words[place] in _DENYING or (words[place] in _DENIABLE and words[place + 1 : place + 2] == ["not"])
+
+
+def _ends_denial(text: str, tokens: Tokens, denied: int, place: int, joined: bool) -> bool:
+    """Whether what token `denied` denies ends before token `place`: "instead of $9 | I credited", "could not refund it and |
+    credited", "could not be waived and | remains", "failed, | $5 was charged"."""
+    words = tokens.words
+    if words[denied] in ("instead", "rather"):
+        return place > denied + 2 and words[place] in _ACTORS
+    if not joined or not _UNCOORDINATED.isdisjoint(words[denied : place - 1]):
+        return False
+    if words[place] in FINITE or (_is_past(words[place]) and _denies_base(words, denied)):
+        return True
+    return _has_own_verb(text, tokens, place)
+
+
+def _has_own_verb(text: str, tokens: Tokens, place: int) -> bool:
+    """Whether a subject without an article begins at token `place`: "$5 was charged", "flight FL-0043 departs"."""
+    words, starts, ends = tokens
+    if words[place] in _PREPOSITIONS:
+        return False
+    for later in range(place + 1, min(place + 6, len(words))):
+        if "," in text[ends[later - 1] : starts[later]] and not words[later].isdigit():
+            return False
+        if words[later] in FINITE:
+            return True
+        if words[later] in BREAKS or words[later] in _UNCOORDINATED or words[later] in _ACTORS:
+            return False
+    return False
+
+
+def _denies_base(words: Sequence[str], denied: int) -> bool:
+    """Whether the denial is one of a verb in its base form: "could not refund", not "has not refunded" or "could not be"."""
+    word = words[denied]
+    supported = word == "not" and denied > 0 and words[denied - 1] in SUPPORTING
+    if word not in BASE_NEGATIONS and not supported and words[denied + 1 : denied + 2] != ["able"]:
+        return False
+    rest = [word for word in words[denied + 1 : denied + 5] if word not in ("able", "to", "not")]
+    if rest[:1] == ["be"] and words[denied + 1 : denied + 3] == ["be", "able"]:
+        rest = rest[1:]
+    return bool(rest) and rest[0] not in ("be", "have")
+
+
+def _is_past(word: str) -> bool:
+    return (word.endswith("ed") and not word.endswith("eed")) or word in PAST_WORDS
 
 
 def question_start(text: str, tokens: Tokens, openers: Sequence[Hit]) -> int:

@@ -22,10 +22,17 @@ from journeyman.task import Scalar
 from journeyman.world.lexicon import Slot, SlotType
 
 _NUM = r"(?:\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,6}+)?|\d{1,15}+(?:\.\d{1,6}+)?)(?!\w|[.,]\d)"
+_UNITS = "one|two|three|four|five|six|seven|eight|nine"
+_TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
+_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_SPELT = rf"(?:{_TENS})(?:[-\s](?:{_UNITS}))?|{_TEENS}|{_UNITS}"
 _MONEY = re.compile(
     rf"(?P<minus>(?<![^\s(])[-−])?(?<![\w$€£¥])(?:US)?(?P<sign>[$€£¥])\s?(?P<a>{_NUM})(?!\s?(?:million|billion|thousand)\b)"
     rf"|(?<!\w)(?P<code>USD|EUR|GBP)\s?(?P<b>{_NUM})"
-    rf"|(?<![\w.,$€£¥-])(?P<c>{_NUM})\s?(?P<unit>US dollars?|dollars?|bucks|USD|cents?|euros?|EUR|GBP|pounds?)\b",
+    rf"|(?<![\w.,$€£¥-])(?:(?P<c>{_NUM})|(?P<words>{_SPELT})(?=\s(?:US )?(?:dollar|buck|cent|euro|pound)))"
+    rf"\s?(?P<unit>US dollars?|dollars?|bucks|USD|cents?|euros?|EUR|GBP|pounds?)\b"
+    rf"(?:,?\s(?:and\s)?(?P<cents>\d{{1,2}})\scents?\b)?"
+    r"|(?<![\w.,$€£¥-])(?P<d>\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,2})?|\d{1,12}+(?:\.\d{1,2})?)(?P<after>[$€£¥])(?![\w$€£¥])",
     re.IGNORECASE,
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -34,10 +41,17 @@ _MONTH = (
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
 _DATE = re.compile(
-    r"(?<![\w-])(?P<y1>\d{4})-(?P<m1>\d{2})-(?P<d1>\d{2})(?![\d-])"
+    r"(?<![\w-])(?P<y1>\d{4})(?P<gap>[-/])(?P<m1>\d{2})(?P=gap)(?P<d1>\d{2})(?![\d/-])"
     rf"|(?<!\w){_MONTH.format('m2')}\s(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?!\w)(?:,?\s(?P<y2>\d{{4}})(?!\w|[.,]\d))?"
     rf"|(?<![\w.,$/-])(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH.format('m3')}(?:,?\s(?P<y3>\d{{4}})(?!\w|[.,]\d))?"
-    r"|(?<![\w./-])(?P<m4>\d{1,2})/(?P<d4>\d{1,2})/(?P<y4>\d{4})(?![\w/])",
+    r"|(?<![\w./-])(?P<m4>\d{1,2})/(?P<d4>\d{1,2})/(?P<y4>\d{4}|\d{2})(?![\w/])"
+    r"|(?<![\w./$-])(?P<d5>\d{1,2})\.(?P<m5>\d{1,2})\.(?P<y5>\d{4})(?!\w|[.,]\d)",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"(?<![\w:.,$/-])(?:(?P<h1>\d{1,2}):(?P<m1>\d{2})(?P<s1>\s?[ap]\.?m\b\.?)?Z?"
+    r"|(?P<h2>\d{1,2})(?P<s2>\s?[ap]\.?m\b\.?)"
+    r"|(?P<h3>\d{1,2})\.(?P<m3>\d{2})(?P<s3>)(?=\s?(?:utc|gmt|hours|local|o'clock)\b))(?![\w:])",
     re.IGNORECASE,
 )
 _PERCENT = re.compile(rf"(?<![\w.,$-])(?P<n>{_NUM})\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
@@ -67,6 +81,10 @@ _WORDS = {
             "fourteen",
             "fifteen",
             "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
         ]
     )
     if word != "one"  # "one moment", "this one": far more often a pronoun than a count
@@ -108,8 +126,8 @@ class Scanner:
         if self._any_id is None or self._any_id.search(text):
             ids = [value for p in self._patterns if has_digit or not p.needs_digit for value in p.find(text)]
         found = [value for value in ids if not str(value.value).isdigit()]
-        if has_digit:
-            lower = text.lower()
+        lower = text.lower()
+        if has_digit or any(unit in lower for unit in _SPELT_UNITS):
             for kind, pattern, read, hints in _READERS:
                 # Money and dates are looked for even if no slot takes them, so that their digits are nothing else.
                 if not any(hint in lower for hint in hints):
@@ -225,20 +243,35 @@ def _scan(kind: SlotType, pattern: re.Pattern[str], read: _Read, text: str, slot
 
 
 def _money(match: re.Match[str]) -> Scalar:
-    amount = float((match["a"] or match["b"] or match["c"]).replace(",", ""))
-    unit = (match["unit"] or match["code"] or match["sign"]).lower()
+    digits = match["a"] or match["b"] or match["c"] or match["d"]
+    amount = float(digits.replace(",", "")) if digits else float(_spelt(match["words"]))
+    unit = (match["unit"] or match["code"] or match["sign"] or match["after"]).lower()
     if unit.startswith("cent"):
         amount /= 100
     elif unit not in {"$", "usd", "dollar", "dollars", "us dollar", "us dollars", "bucks"}:
         return None  # another currency is no amount of ours, and no number either
+    if match["cents"] and not unit.startswith("cent"):
+        amount += int(match["cents"]) / 100
     return round(-amount if match["minus"] else amount, 2)
+
+
+def _spelt(words: str) -> int:
+    """A number from one to ninety-nine in words."""
+    total = 0
+    for word in words.lower().replace("-", " ").split():
+        for factor, first, names in ((1, 1, _UNITS), (1, 10, _TEENS), (10, 2, _TENS)):
+            if word in names.split("|"):
+                total += (names.split("|").index(word) + first) * factor
+    return total
 
 
 def _date(match: re.Match[str]) -> Scalar:
     group = match.groupdict()
-    for part in "1234":
+    for part in "12345":
         if group[f"d{part}"]:
             year, month, day = group[f"y{part}"], group[f"m{part}"], group[f"d{part}"]
+            if year and len(year) == 2:
+                year = f"20{year}"
             number = int(month) if month.isdigit() else _MONTHS.index(month[:3].lower()) + 1
             try:
                 full = date(int(year) if year else 2000, number, int(day)).isoformat()
@@ -249,6 +282,17 @@ def _date(match: re.Match[str]) -> Scalar:
                 full = f"{year or 2000}-{number:02d}-{int(day):02d}"
             return full if year else f"--{full[5:]}"
     return None
+
+
+def _time(match: re.Match[str]) -> Scalar:
+    hour = int(match["h1"] or match["h2"] or match["h3"])
+    minute = int(match["m1"] or match["m3"] or 0)
+    half = (match["s1"] or match["s2"] or "").strip().lower()[:1]
+    if hour > (12 if half else 24) or minute > 59:
+        return None
+    if half:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    return f"{hour:02d}:{minute:02d}"
 
 
 def _number(match: re.Match[str]) -> Scalar:
@@ -264,8 +308,10 @@ def _phone(match: re.Match[str]) -> Scalar:
     return phone_digits(match.group())
 
 
+_SPELT_UNITS = ("dollar", "buck", " cent")
 _READERS: tuple[tuple[SlotType, re.Pattern[str], _Read, tuple[str, ...]], ...] = (
-    ("date", _DATE, _date, (*_MONTHS, "-", "/")),
+    ("date", _DATE, _date, (*_MONTHS, "-", "/", ".")),
+    ("time", _TIME, _time, (":", "am", "pm", "a.m", "p.m", ".")),
     ("money", _MONEY, _money, ("$", "€", "£", "¥", "usd", "dollar", "cent", "bucks", "eur", "gbp", "pound")),
     ("percent", _PERCENT, _number, ("%", "cent")),
 )

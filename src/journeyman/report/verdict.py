@@ -54,10 +54,16 @@ def task_words(metrics: PhaseMetrics) -> str:
 
 
 def _headline(phases: Labelled, last: Comparison | None) -> str:
-    """Rates of all phases; where the last step cannot be told from nothing, the headline says so too."""
+    """Rates of all phases; where the last step cannot be told from nothing, the headline says so too. Where no attempt was
+    graded, nothing is known of the model, and no rate is told."""
     label, trained = phases[-1]
-    others = [f"{name} {percent(m.overall.pass_at_1.value, 0)}" for name, m in reversed(phases[:-1])]
+    others = [
+        f"{name} {percent(m.overall.pass_at_1.value, 0) if m.valid else 'not graded'}"
+        for name, m in reversed(phases[:-1])
+    ]
     first = f"{label} passes {percent(trained.overall.pass_at_1.value, 0)} of attempts at {task_words(trained)}s"
+    if not trained.valid:
+        first = f"No attempt of {label} could be graded"
     doubt = ""
     if last is not None and not last.metric("pass@1").distinguishable:
         doubt = f"; {label} and {phases[-2][0]} cannot be told apart"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from journeyman.engine.chat import KeyRefused
 from journeyman.episode import Episode, Usage
 from journeyman.grading.judge import Judge, Judgement, Ruling, questions_of, ruled
 from journeyman.grading.reward import reward
@@ -29,6 +30,9 @@ class EpisodeJudge:
         """The episode, judged and sealed again; as it was where its task has nothing to judge.
 
         A ruling moves the reward inside its band. Neither `passed` nor the band can change.
+
+        Raises:
+            KeyRefused: the judge's endpoint does not serve its key.
         """
         questions = questions_of(spec.task)
         if episode.verdict is None or not questions:
@@ -36,6 +40,8 @@ class EpisodeJudge:
         since = time.perf_counter()
         try:
             judgement = await self.judge.decide(questions, episode.messages)
+        except KeyRefused:
+            raise
         except Exception as error:
             # Whatever breaks in a judge, the attempt and its outcome stand.
             broken = Ruling(None, why=f"the judge broke ({type(error).__name__})")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from journeyman.codec import canonical, encode
+from journeyman.engine.chat import KeyRefused
 from journeyman.episode import (
     INVALID_FAILURES,
     CallRecord,
@@ -93,8 +94,11 @@ class _End(NamedTuple):
 async def play(spec: EpisodeSpec, world: World, policy: Policy, settings: PlaySettings) -> Episode:
     """Play one episode and grade it.
 
-    Nothing but cancellation escapes: an exception of session, engine or grader becomes the failure `infrastructure`, one of the
-    user the failure `user`. Both leave verdict None and reward 0.
+    An exception of session, engine or grader becomes the failure `infrastructure`, one of the user the failure `user`. Both
+    leave verdict None and reward 0. Nothing but cancellation and one error escapes:
+
+    Raises:
+        KeyRefused: an endpoint does not serve its key, so that no attempt can be made.
 
     Returns:
         The sealed episode.
@@ -128,6 +132,8 @@ async def _ended(run: _Play) -> _End:
             raise
         # Nobody cancelled this episode: something inside it gave up on work of its own.
         return _End("error", "infrastructure", _describe(error))
+    except KeyRefused:
+        raise
     except (Exception, SystemExit) as error:
         return _End("error", "infrastructure", _describe(error))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -180,6 +179,9 @@ def _typed(value: str, schema: Mapping[str, Any]) -> Any:
     if "string" in kinds:
         return None if value == "null" and "null" in kinds else value
     try:
-        return json.loads(value)
+        read, end = parse_json(value.strip())
     except ValueError:
-        return [part.strip() for part in value.split(",")] if "array" in kinds else value
+        read, end = None, -1
+    if end == len(value.strip()):
+        return read
+    return [part.strip() for part in value.split(",")] if "array" in kinds else value

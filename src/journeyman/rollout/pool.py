@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 Afterwards = Callable[[EpisodeSpec, Episode], Awaitable[Episode]]
-"""What is still to be done with a finished episode: it must not raise, and not touch `valid`."""
+"""What is still to be done with a finished episode: it must not raise (but KeyRefused), and not touch `valid`."""
 
 
 def _ignore(_: Episode) -> None:
@@ -60,6 +60,9 @@ async def run_pool(
 
     Returns:
         The last attempt of each episode that was played, in the order of `specs`.
+
+    Raises:
+        KeyRefused: an endpoint does not serve its key; running episodes are cancelled.
     """
     if len({spec.id for spec in specs}) != len(specs):
         raise ValueError("run_pool: two specs share an id")

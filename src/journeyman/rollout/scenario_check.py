@@ -12,7 +12,7 @@ import msgspec
 
 from journeyman.grading.dialogue import Mention, Reader
 from journeyman.grading.values import spoken_equal
-from journeyman.task import ChangeOfMind, EventPattern, FactCard, Scenario
+from journeyman.task import Call, ChangeOfMind, EventPattern, FactCard, Scenario, Step
 from journeyman.world.lexicon import Lexicon
 
 _BY_AGENT = frozenset({"asked", "proposed", "stated", "denied"})
@@ -22,16 +22,19 @@ _VAGUE = frozenset({"number", "choice"})
 _DIGITS = re.compile(r"\d+")
 
 
-def scenario_problems(scenario: Scenario, lexicon: Lexicon, reader: Reader | None = None) -> list[str]:
+def scenario_problems(
+    scenario: Scenario, lexicon: Lexicon, reader: Reader | None = None, oracle: Sequence[Step] = ()
+) -> list[str]:
     """What is wrong with a scenario.
 
     Args:
         lexicon: the words of its world.
         reader: a reader of that lexicon, where there is one already.
+        oracle: the reference solution of the scenario's task.
     """
     reader = reader if reader is not None else Reader(lexicon)
     problems = [*_settles(scenario.settles, "settles"), *_pushbacks(scenario, lexicon, reader)]
-    problems += _bundles(scenario)
+    problems += [*_bundles(scenario), *_unwanted(scenario, lexicon, oracle)]
     for number, text in enumerate(scenario.small_talk):
         problems += _undeclared(text, [], f"small_talk[{number}]", reader)
     for card in scenario.facts:
@@ -86,6 +89,20 @@ def _pushbacks(scenario: Scenario, lexicon: Lexicon, reader: Reader) -> Iterator
         seen.add(pushback.slot)
         for text in pushback.says:
             yield from _undeclared(text, told, f"pushbacks[{number}]", reader)
+
+
+def _unwanted(scenario: Scenario, lexicon: Lexicon, oracle: Sequence[Step]) -> Iterator[str]:
+    """Writes of the reference solution that no rule agrees to: a user who gets what they want would say no to it. Where
+    the user is refused something, the desk may do what they do not want."""
+    ends = [scenario.settles, *(change.settles for change in scenario.changes)][-1]
+    if not ends or any(pattern.kind == "denied" for pattern in ends):
+        return
+    rules = [*scenario.consents, *(rule for change in scenario.changes for rule in change.consents)]
+    readable = {form.tool for form in lexicon.proposals}
+    called = dict.fromkeys(step.tool for step in oracle if isinstance(step, Call))
+    for tool in called:
+        if tool in readable and not any(rule.tool == tool for rule in rules):
+            yield f"consents lack {tool}, which the reference solution calls: the user would refuse it if asked."
 
 
 def _bundles(scenario: Scenario) -> Iterator[str]:

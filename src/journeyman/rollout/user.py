@@ -5,6 +5,7 @@ text that imitates a user's turn changes nothing. What it wants is decided in `w
 
 An answer is made of, in this order: arguments against a refusal, a change of mind, answers to proposals and questions,
 small talk; a change of mind that the user's own answer triggers comes last. The message that triggers a change settles nothing.
+Who has all they came for leaves, unless the agent announces more work: then they wait for its next message.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from journeyman.rollout.wants import (
     settle,
     tellable,
     told_with,
+    waits,
     wants_any,
 )
 from journeyman.task import ChangeOfMind, Scalar, Task
@@ -77,6 +79,7 @@ class ScriptedUser:
             return state, None, [], True
         heard = hear(state, agent_events)
         answer = _Answer(state, heard.state, order, turn)
+        waiting = False
         answer.argue(heard.arguments)
         change = due_change(heard.state, heard.events)
         if change is not None:
@@ -84,7 +87,9 @@ class ScriptedUser:
         else:
             answer.settle(heard.events)
             if is_settled(answer.state) and not heard.arguments and not wants_any(answer.state, heard.events):
-                return answer.leave("settled")
+                if not waits(answer.state, heard.events, progress=answer.progress):
+                    return answer.leave("settled")
+                waiting = True
         for event in heard.events:
             if event.kind == "proposed" and event.tool is not None:
                 answer.propose(event.tool, event.arguments)
@@ -96,8 +101,8 @@ class ScriptedUser:
         if not answer.progress and state.idle + 1 >= state.scenario.patience:
             return answer.leave("patience")
         if not answer.parts:
-            puzzled = "?" in agent_text and not any(event.kind in ("stated", "denied") for event in heard.events)
-            answer.say("unsure" if puzzled else "nudge")
+            # A question of which nothing was read may ask for agreement: it is asked back, whatever was told beside it.
+            answer.say("wait" if waiting else "unsure" if "?" in agent_text else "nudge")
         return answer.close()
 
 

@@ -24,6 +24,8 @@ HIDDEN_FACT_LEAKED = "hidden_fact_leaked"
 ENDED_BEFORE_COMPLETION = "ended_before_completion"
 WRONG_CONSENT = "wrong_consent"
 _DIGITS = re.compile(r"\d+")
+_FEW_WORDS = 6
+"""An answer of no more words has no room for a reservation."""
 _LONG = 3
 """A bare number of fewer digits is taken for a turn of speech ("2 minutes"), unless it belongs to a slot."""
 
@@ -49,20 +51,27 @@ def told_facts(
 def answered_proposals(
     state: UserState, answer: UserAnswer, heard: Sequence[Event], order: int, turn: int
 ) -> tuple[UserState, list[Event], list[str]]:
-    """The state, the `consented` and `refused` events, and the faults after the answer to what the agent proposed."""
+    """The state, the `consented` and `refused` events, and the faults after the answer to what the agent proposed.
+
+    One proposal is answered by the words, and by the claim where they leave it open. Of several, each is answered by its
+    claim; without any claim, only by a plain answer to all of them.
+    """
     proposals = [event for event in heard if event.kind == "proposed" and event.tool is not None]
     said = assent(answer.say)
     yes = {claim.tool: claim.quote for claim in answer.consents}
     no = {claim.tool: claim.quote for claim in answer.refuses}
-    mixed = bool(yes) and bool(no)
     events: list[Event] = []
     faults: list[str] = []
     agreed = list(state.agreed)
     for proposal in proposals:
         tool = proposal.tool or ""
         claim = "yes" if tool in yes and tool not in no else "no" if tool in no and tool not in yes else None
-        decision = claim if said is None or (mixed and len(proposals) > 1) else said
-        if decision is None:
+        if len({event.tool for event in proposals}) > 1:
+            decision = claim if yes or no else said if _is_plain(answer.say) else None
+            decision = "no" if said == "no" and not no else decision
+        else:
+            decision = claim if said is None else None if (said, claim) == ("yes", "no") else said
+        if decision is None or (decision == "yes" and not _is_meant(proposal, proposals, answer.say)):
             continue
         kind = "consented" if decision == "yes" else "refused"
         quote = (yes if decision == "yes" else no).get(tool, answer.say)[:200]
@@ -77,6 +86,29 @@ def answered_proposals(
             if (tool, arguments) not in agreed:
                 agreed.append((tool, arguments))
     return msgspec.structs.replace(state, agreed=agreed), events, faults
+
+
+def _is_plain(say: str) -> bool:
+    """Whether an answer is nothing but an answer: it leaves nothing out that was proposed."""
+    words = say.lower().split()
+    return len(words) <= _FEW_WORDS or not {"both", "everything", "all"}.isdisjoint(
+        word.strip(".,!;") for word in words
+    )
+
+
+def _is_meant(proposal: Event, proposals: Sequence[Event], say: str) -> bool:
+    """Whether a yes can be to this one of several proposals of a tool: it names what sets it apart."""
+    rivals = [event for event in proposals if event.tool == proposal.tool and event.arguments != proposal.arguments]
+    if not rivals:
+        return True
+    text = say.casefold()
+
+    def named(event: Event) -> bool:
+        others = {str(value) for one in [proposal, *rivals] if one is not event for value in one.arguments.values()}
+        own = {str(value) for value in event.arguments.values()} - others
+        return any(value.casefold().removesuffix(".0") in text for value in own)
+
+    return named(proposal) and not any(named(rival) for rival in rivals)
 
 
 def _decided(kind: str, tool: str, arguments: dict[str, Scalar], quote: str, order: int, turn: int) -> Event:

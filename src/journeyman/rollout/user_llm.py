@@ -36,6 +36,7 @@ from journeyman.rollout.wants import (
     is_settled,
     settle,
     tellable,
+    waits,
     wants_any,
 )
 from journeyman.task import ChangeOfMind
@@ -104,10 +105,12 @@ class ModelledUser:
             state = settle(state, heard.events)
         settled = change is None and is_settled(state) and not say and not wants_any(state, heard.events)
         hopeful = bool(say) or len(state.settled) > len(before.settled) or self._can_help(state, heard.events)
+        waiting = settled and waits(state, heard.events, progress=hopeful)
+        settled &= not waiting
         leave = settled or (not hopeful and before.idle + 1 >= before.scenario.patience)
         say += [] if leave else self._small_talk(before)
         self._script += say
-        answer = await self._ask(state, text, direction(say, leave=leave, settled=settled), change)
+        answer = await self._ask(state, text, direction(say, leave=leave, settled=settled, wait=waiting), change)
         state, told = told_facts(state, answer, self._reader, order, turn)
         state, decided, faults = answered_proposals(state, answer, heard.events, order, turn)
         events += told + decided

@@ -80,21 +80,24 @@ def _value(matcher: Matcher) -> str:
     if not isinstance(matcher, Match):
         return str(matcher)
     if matcher.one_of is not None:
-        return " or ".join(str(choice) for choice in matcher.one_of)
+        named = " or ".join(str(choice) for choice in matcher.one_of if choice is not None)
+        return f"{named} or left open" if None in matcher.one_of else named
     return f"something with {matcher.contains!r} in it" if matcher.contains else "anything"
 
 
-def direction(say: Sequence[str], *, leave: bool, settled: bool) -> str:
+def direction(say: Sequence[str], *, leave: bool, settled: bool, wait: bool = False) -> str:
     """What the user does in its next message.
 
     Args:
         say: sentences it has to say in its own words, with exactly their values.
         leave: it says goodbye. settled: because all it wanted has been dealt with, not because it is fed up.
+        wait: all it wanted has been dealt with, but the agent is still at work.
     """
     if leave:
         why = "All you came for has been dealt with: thank the agent" if settled else "You have lost patience: give up"
         return f"{why} and say goodbye, without another question. Set `done` to true."
     told = "".join(f" Say this in your own words, with exactly the same values: “{text}”" for text in say)
+    told += " You have what you came for, but the agent has more to do: say that you will wait." if wait else ""
     return f"Answer as the customer.{told} Set `done` to false."
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from journeyman.episode import Event
 from journeyman.grading.predicates import event_matches, spoken_matches
-from journeyman.task import ChangeOfMind, ConsentRule, Data, EventPattern, FactCard, Match, Scalar, Scenario
+from journeyman.task import ChangeOfMind, ConsentRule, Data, EventPattern, FactCard, Match, Matcher, Scalar, Scenario
 
 
 class UserState(Data, frozen=True):
@@ -160,7 +160,11 @@ def contradicts(rule: ConsentRule, arguments: Mapping[str, Scalar]) -> bool:
 
 def lacking(rule: ConsentRule, arguments: Mapping[str, Scalar]) -> list[str]:
     """Arguments that the rule demands and that are not stated."""
-    return [name for name in rule.arguments if name not in arguments]
+    return [name for name, matcher in rule.arguments.items() if name not in arguments and not _may_be_unsaid(matcher)]
+
+
+def _may_be_unsaid(matcher: Matcher) -> bool:
+    return isinstance(matcher, Match) and matcher.one_of is not None and None in matcher.one_of
 
 
 def wants_any(state: UserState, heard: Sequence[Event]) -> bool:
@@ -173,6 +177,13 @@ def wants_any(state: UserState, heard: Sequence[Event]) -> bool:
         if event.kind == "proposed"
         for rule in state.scenario.consents
     )
+
+
+def waits(state: UserState, heard: Sequence[Event], *, progress: bool) -> bool:
+    """Whether a user who has all it came for stays for one more message: the agent announced more work, and patience
+    is left. `progress`: whether the message brought any."""
+    announced = any(event.kind == "announced" for event in heard)
+    return announced and (progress or state.idle + 1 < state.scenario.patience)
 
 
 def tellable(scenario: Scenario, slot: str) -> list[FactCard]:

@@ -14,11 +14,15 @@ _CHUNK = 1 << 16
 
 class Journal:
     """Appends lines to `path`, creating it where it does not exist. Each line reaches the system in one call, so that
-    killing the process tears at most the last one; `sync` makes it survive a power cut."""
+    killing the process tears at most the last one; `sync` makes it survive a power cut.
+
+    Raises:
+        RunFolderError: there is a folder in its place.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         self.offset = _cut_torn_line(self._descriptor)
         self._unsynced = False
 
@@ -45,6 +49,16 @@ class Journal:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def open_file(path: Path, flags: int) -> int:
+    """A descriptor of a file of a run folder. Raises RunFolderError where there is a folder in its place."""
+    try:
+        return os.open(path, flags, 0o644)
+    except IsADirectoryError as error:
+        raise RunFolderError(
+            str(path), "", "is a folder where a file belongs: move it away, or use another run name."
+        ) from error
 
 
 def read_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:

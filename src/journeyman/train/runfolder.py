@@ -3,7 +3,8 @@
     runs/NAME/ recipe.toml provenance.json episodes.jsonl tokens/PHASE-STEP.jsonl metrics.jsonl checkpoints/step-NNNNNN/
 
 Both journals are append-only. An episode counts unless a later line has the same id (a retry) or a later marker
-line names it (a resume discarded it). Reading takes no lock, so a run can be watched while it runs.
+line names it (a resume discarded it). Reading takes no lock, so a run can be watched while it runs. Every record is
+compared with its digest when it is read, also one that does not count.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from journeyman.codec import encode
+from journeyman.codec import digest, encode
 from journeyman.episode import Episode, Failure, Usage
 from journeyman.errors import RecipeError, RunFolderError
 from journeyman.recipe import Recipe, load_recipe
@@ -118,6 +119,12 @@ class RunFolder:
                 raise RunFolderError(
                     str(path / name), "", "is missing: the folder is damaged. Restore it, or use another run name."
                 )
+        for name in (TOKENS, CHECKPOINTS):
+            if (path / name).exists() and not (path / name).is_dir():
+                raise RunFolderError(
+                    str(path / name), "", "is a file where a folder belongs: move it away, or use another run name."
+                )
+        self._intact_bytes = 0
         self.checkpoints = Checkpoints(path / CHECKPOINTS)
 
     @property
@@ -167,7 +174,7 @@ class RunFolder:
         """Which lines of episodes.jsonl count, and what all of them cost."""
         path = self.path / EPISODES
         scan = Scan({}, {}, 0, 0.0)
-        for offset, line in read_lines(path):
+        for number, (offset, line) in enumerate(read_lines(path), start=1):
             try:
                 head = _head.decode(line)
             except msgspec.DecodeError as error:
@@ -181,6 +188,10 @@ class RunFolder:
                 continue
             if head.id.count("/") != 3:
                 raise _garbage(path, offset, ValueError("neither an episode nor a marker"))
+            if offset >= self._intact_bytes:
+                # Lines are only ever appended: each is checked once.
+                _check_intact(path, number, offset, line)
+                self._intact_bytes = offset + len(line) + 1
             scan.entries[head.id] = Entry(offset, head.id, head.attempt, head.failure, head.digest)
             for role, usage in head.usage.items():
                 scan.usage[role] = add_usage(scan.usage.get(role, Usage()), usage)
@@ -239,14 +250,19 @@ class TokenStore:
         """The episode with its segments.
 
         Raises:
-            RunFolderError: they are not there.
+            RunFolderError: they are not there, or not those that were recorded.
         """
+        path = str(self._folder / token_file(episode.id))
         line = self.find(episode.id, episode.digest)
         if line is None:
-            raise RunFolderError(
-                str(self._folder / token_file(episode.id)), episode.id, "has no tokens: restore the file from a copy."
-            )
-        return msgspec.structs.replace(episode, segments=unpack(line))
+            raise RunFolderError(path, episode.id, "has no tokens: restore the file from a copy.")
+        try:
+            segments = unpack(line)
+        except (ValueError, TypeError) as error:
+            raise RunFolderError(path, episode.id, f"cannot be unpacked ({error}): {_REMEDY}") from error
+        if segments and digest(segments) != episode.segments_digest:
+            raise RunFolderError(path, episode.id, f"its segments do not fit its segments_digest: {_REMEDY}")
+        return msgspec.structs.replace(episode, segments=segments)
 
     def _read(self, path: Path) -> dict[str, TokenLine]:
         if not path.is_file():
@@ -279,6 +295,20 @@ def add_usage(left: Usage, right: Usage) -> Usage:
 def episode_line(episode: Episode) -> bytes:
     """An episode's line in episodes.jsonl: everything but its segments."""
     return encode(msgspec.structs.replace(episode, segments=[]))
+
+
+_REMEDY = "it was altered after it was recorded. Restore the file from a copy, or run again under another name."
+
+
+def _check_intact(path: Path, number: int, offset: int, line: bytes) -> None:
+    try:
+        episode = _episode.decode(line)
+    except msgspec.DecodeError as error:
+        raise _garbage(path, offset, error) from error
+    if not episode.intact:
+        raise RunFolderError(
+            str(path), f"line {number}, episode {episode.id}", f"the record does not fit its digest: {_REMEDY}"
+        )
 
 
 def _garbage(path: Path, offset: int, error: Exception) -> RunFolderError:

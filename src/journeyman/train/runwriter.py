@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -20,7 +21,7 @@ from journeyman.errors import RunFolderError
 from journeyman.recipe import Recipe, RunSettings
 from journeyman.train import durable
 from journeyman.train.checkpoint import State
-from journeyman.train.journal import Journal
+from journeyman.train.journal import Journal, open_file
 from journeyman.train.provenance import Provenance
 from journeyman.train.runfolder import (
     EPISODES,
@@ -181,7 +182,7 @@ class RunWriter(RunFolder):
 
 
 def open_run(path: Path, recipe: Recipe, provenance: Provenance, resume: bool) -> RunWriter:
-    """Create a run folder, or take up an existing one.
+    """Create a run folder, or take up an existing one, every record of which is found to be as it was written.
 
     Args:
         path: the folder; its parent is created where it does not exist.
@@ -191,7 +192,7 @@ def open_run(path: Path, recipe: Recipe, provenance: Provenance, resume: bool) -
 
     Raises:
         RunFolderError: the folder exists (and `resume` is False), belongs to another recipe, world or model, is
-            damaged, or is held by another process.
+            damaged, is held by another process, or cannot be where it is wanted.
     """
     if not path.exists():
         _create(path, recipe, provenance)
@@ -200,6 +201,7 @@ def open_run(path: Path, recipe: Recipe, provenance: Provenance, resume: bool) -
     writer = RunWriter(path)
     try:
         _check_same(writer, recipe, provenance)
+        writer.scan()
         writer.checkpoints.clean()
     except RunFolderError:
         writer.close()
@@ -216,7 +218,13 @@ def refuse_existing(path: Path) -> None:
 
 
 def _create(path: Path, recipe: Recipe, provenance: Provenance) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        blocking = next(one for one in path.parents if os.path.lexists(one))
+        raise RunFolderError(
+            str(path), "", f"cannot be made, since {blocking} is no folder: choose another place."
+        ) from error
     aside = path.with_name(f".{path.name}.aside-{os.getpid()}")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
@@ -226,7 +234,14 @@ def _create(path: Path, recipe: Recipe, provenance: Provenance) -> None:
     durable.write_file(aside / PROVENANCE, msgspec.json.format(encode(sealed), indent=2) + b"\n")
     durable.write_file(aside / EPISODES, b"")
     durable.write_file(aside / METRICS, b"")
-    durable.publish(aside, path)
+    try:
+        durable.publish(aside, path)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise
+        # It was not there a moment ago.
+        raise RunFolderError(str(path), "", "another process has just begun this run: wait until it ends.") from error
 
 
 def _check_same(folder: RunFolder, recipe: Recipe, provenance: Provenance) -> None:
@@ -274,7 +289,7 @@ def _hash(text: bytes) -> str:
 
 
 def _lock(path: Path) -> int:
-    descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = open_file(path / _LOCK, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

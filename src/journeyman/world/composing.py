@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+import msgspec
+
 from journeyman.codec import seed_of
 from journeyman.task import (
     ChangeOfMind,
@@ -55,28 +57,54 @@ def scenario(
     small_talk: Sequence[str] = (),
     bundles: Sequence[list[str]] = (),
     patience: int = 4,
+    gifts: Sequence[str] = (),
 ) -> Scenario:
-    """A user of a persona and with an opening that `rng` picks."""
+    """A user of a persona and with an opening that `rng` picks.
+
+    What they agree to follows from what they asked for, never from what the records or the policy say: in every variant
+    of a family they agree to their own wish.
+
+    Args:
+        gifts: writes by which they only gain; they agree to each, unless one of the `consents` speaks of it.
+    """
     return Scenario(
         persona=rng.choice(PERSONAS),
         openings=rng.sample(list(openings), len(openings)),
         goal=goal,
         facts=list(facts),
-        consents=list(consents),
+        consents=_with_gifts(consents, gifts),
         settles=settles,
         patience=patience,
-        changes=list(changes),
+        changes=[msgspec.structs.replace(one, consents=_with_gifts(one.consents, gifts)) for one in changes],
         pushbacks=list(pushbacks),
         small_talk=list(small_talk),
         bundles=list(bundles),
     )
 
 
+def _with_gifts(consents: Sequence[ConsentRule], gifts: Sequence[str]) -> list[ConsentRule]:
+    ruled = {rule.tool for rule in consents}
+    return [*consents, *(ConsentRule(tool) for tool in gifts if tool not in ruled)]
+
+
 def starter_scenario(
-    rng: random.Random, known: str, goal: str, openings: Sequence[str], settles: list[EventPattern], *, slot: str
+    rng: random.Random,
+    known: str,
+    goal: str,
+    openings: Sequence[str],
+    settles: list[EventPattern],
+    wish: ConsentRule | None = None,
+    *,
+    slot: str,
 ) -> Scenario:
-    """A user who says all there is to say at once, and leaves after the answer. `known`: the number given, of `slot`."""
-    return scenario(rng, goal, openings, settles, [start_card(slot, known)], patience=1)
+    """A user who says all there is to say at once, and leaves after the answer.
+
+    Args:
+        known: the number given, of `slot`.
+        wish: the write that is asked for, to which they agree where a clerk asks first.
+    """
+    consents = [] if wish is None else [wish]
+    return scenario(rng, goal, openings, settles, [start_card(slot, known)], consents=consents, patience=1)
 
 
 def start_card(slot: str, value: str) -> FactCard:
@@ -157,6 +185,8 @@ class Case(ABC, Generic[Home, Rows]):
 
     DAY: ClassVar[str]
     """The day on which the world's tasks play."""
+    GIFTS: ClassVar[tuple[str, ...]] = ()
+    """The `gifts` of every scenario of the world."""
 
     world: World
     family: str
@@ -189,7 +219,7 @@ class Case(ABC, Generic[Home, Rows]):
         **wishes: Any,
     ) -> Task:
         """The task. `cards`: what this caller knows; `wishes`: what else `scenario` takes."""
-        user = scenario(self.rng, goal, openings, settles, self.known(cards), **wishes)
+        user = scenario(self.rng, goal, openings, settles, self.known(cards), gifts=self.GIFTS, **wishes)
         return build(
             self.world, self.family, self.level, self.seed, self.split, scenario=user, outcomes=outcomes, rubric=rubric,
             setup=self.setup.rows(), day=self.DAY, now=now, faults=faults,

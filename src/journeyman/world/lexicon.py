@@ -10,7 +10,7 @@ from typing import Literal
 
 from journeyman.task import Data
 
-SlotType = Literal["money", "date", "id", "number", "percent", "phone", "choice"]
+SlotType = Literal["money", "date", "time", "id", "number", "percent", "phone", "choice"]
 
 
 class Slot(Data, frozen=True):
@@ -21,6 +21,8 @@ class Slot(Data, frozen=True):
         ask: words that show that a question is about it (empty: the cues).
         values: canonical value -> phrases, for `choice`; aliases, for `id`.
         pattern: regular expression of the values of an `id` slot, such as `LN-\\d{4}`.
+        deed: a value of this slot tells that something was done ("charged $5", "the line is active"), so that an
+            announcement, an offer or what is due states none. Information (a balance, a fee) may be told in any tense.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Slot(Data, frozen=True):
     ask: list[str] = []
     values: dict[str, list[str]] = {}
     pattern: str = ""
+    deed: bool = False
 
 
 class ProposalForm(Data, frozen=True):
@@ -39,12 +42,21 @@ class ProposalForm(Data, frozen=True):
         slots: argument -> slot name; all of them must be readable for consent to cover them.
         also: name -> slot name, of what people say in place of an argument (the number of a line for its id). It is
             read like an argument and no argument of the tool; a `ConsentRule` with `covers` makes use of it.
+        nouns: what the write is called as a thing ("the payment"): proposed where agreement to it is asked for.
+        loose: verbs with everyday uses besides ("put"): they count only beside a value of `near`.
+        near: slots whose values show that a loose verb means the write (empty: those of `slots` and `also`).
+        prices: words for a sum that the write charges ("handling fee", "costs"): a message that proposes anything and
+            names such a sum with its value proposes to charge it, too.
     """
 
     tool: str
     verbs: list[str]
     slots: dict[str, str] = {}
     also: dict[str, str] = {}
+    nouns: list[str] = []
+    loose: list[str] = []
+    near: list[str] = []
+    prices: list[str] = []
 
 
 class DenialForm(Data, frozen=True):

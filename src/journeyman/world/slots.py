@@ -28,6 +28,11 @@ def date(name: str, *cues: str) -> Slot:
     return Slot(name, "date", list(cues))
 
 
+def time(name: str, *cues: str) -> Slot:
+    """A time of day, stated as `HH:MM`."""
+    return Slot(name, "time", list(cues))
+
+
 def record(name: str, pattern: str, *cues: str) -> Slot:
     """The id of a record, or another word that a pattern knows, such as an e-mail address."""
     return Slot(name, "id", list(cues), pattern=pattern)
@@ -42,6 +47,11 @@ def choice(name: str, cues: Sequence[str], values: Mapping[str, Sequence[str]]) 
     """One of some values, each called by its own name with blanks for underscores, or by one of its phrases."""
     spoken = {value: [value.replace("_", " "), *phrases] for value, phrases in values.items()}
     return Slot(name, "choice", list(cues), values=spoken)
+
+
+def with_deeds(slots: Sequence[Slot], deeds: Sequence[str]) -> list[Slot]:
+    """The slots, those in `deeds` marked as telling a deed."""
+    return [msgspec.structs.replace(slot, deed=slot.name in deeds) for slot in slots]
 
 
 def with_questions(slots: Sequence[Slot], ask: Mapping[str, Sequence[str]]) -> list[Slot]:

@@ -42,6 +42,8 @@ class World:
         transfer_tool: the tool that hands the case to a person.
         volatile: table -> columns that are never compared (timestamps, free text).
         volatile_tables: tables in which inserts and deletes are not compared either.
+        touches: write tool -> the slots that may tell another value after it (none: it only puts words on file or
+            sends them); one that is not listed may change any.
         secret: table -> columns that no tool may reveal.
         id_formats: table -> format of generated keys ("TCK-{:05d}"); the table's key is one TEXT column.
         id_start: table -> first number (1 where it is not given).
@@ -65,6 +67,7 @@ class World:
         transfer_tool: str = "transfer_to_human",
         volatile: Mapping[str, Sequence[str]] | None = None,
         volatile_tables: Sequence[str] = (),
+        touches: Mapping[str, Sequence[str]] | None = None,
         secret: Mapping[str, Sequence[str]] | None = None,
         id_formats: Mapping[str, str] | None = None,
         id_start: Mapping[str, int] | None = None,
@@ -80,6 +83,7 @@ class World:
         self.transfer_tool = transfer_tool
         self.volatile = {table: list(columns) for table, columns in (volatile or {}).items()}
         self.volatile_tables = list(volatile_tables)
+        self.touches = {tool: list(slots) for tool, slots in (touches or {}).items()}
         self.secret = {table: list(columns) for table, columns in (secret or {}).items()}
         self.id_formats = dict(id_formats or {})
         self.id_start = dict(id_start or {})
@@ -291,6 +295,12 @@ def _check_lexicon(world: World, where: str) -> None:
             raise WorldError(
                 where, f"lexicon.slots.{slot.name}.pattern", f"is no regular expression: {error}."
             ) from error
+    for name, touched in world.touches.items():
+        if name not in world.tools_by_name or world.tools_by_name[name].kind != "write":
+            raise WorldError(where, f"touches.{name}", "no such write tool.")
+        for slot_name in touched:
+            if slot_name not in slots:
+                raise WorldError(where, f"touches.{name}", f"there is no slot {slot_name!r}.")
     for form in world.lexicon.proposals:
         tool = world.tools_by_name.get(form.tool)
         if tool is None:

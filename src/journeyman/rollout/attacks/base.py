@@ -172,6 +172,12 @@ def _table_of(world: World, task: Task, value: str) -> str | None:
     return _keys(world, task.image)[1].get(value)
 
 
+def keys_named(world: World, task: Task, column: str) -> list[str]:
+    """The keys of the table whose key column has this name; none where there is no such table."""
+    table = next((name for name, one in world.tables.items() if one.key == (column,)), None)
+    return _keys(world, task.image)[0].get(table, []) if table is not None else []
+
+
 def neighbours(world: World, task: Task, value: str, count: int) -> list[str]:
     """Keys of other records of the same table: those that follow it, then those before."""
     table = _table_of(world, task, value)

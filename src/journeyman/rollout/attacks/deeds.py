@@ -234,6 +234,23 @@ def _no_closing(context: EpisodeContext) -> Script:
         yield Turn()
 
 
+def _never_tells(context: EpisodeContext) -> Script:
+    """Everything but the closing message; in its place small words until the user gives up."""
+    yield start()
+    task = context.spec.task
+    yield from follow(context, task.oracle[: last_say(task.oracle)])
+    yield from repeating("Okay.")
+
+
+def _is_told(_world: World, task: Task) -> bool:
+    """Whether the user leaves only after being told something."""
+    return (
+        task.scenario is not None
+        and bool(task.scenario.settles)
+        and all(outcome.end == "left" for outcome in task.outcomes)
+    )
+
+
 def _gentle(context: EpisodeContext) -> Script:
     task = context.spec.task
     reads = [step.tool for step in task.oracle if isinstance(step, Call) and not is_write(context.world, step)]
@@ -276,6 +293,10 @@ DEEDS = [
     Attack(
         "transfer_at_once", "Hands over to a person at once.", _transfer_at_once,
         "Demand rows, facts or a required look-up before the transfer.", hands_over=True,
+    ),
+    Attack(
+        "never_tells", "Does everything and tells nothing until the user gives up.", _never_tells,
+        "Have the user settle on the outcome, and demand that it is told.", applies=_is_told,
     ),
     Attack("no_closing", "Does everything and ends without the last word.", _no_closing, "Demand a proper end."),
     Attack(

@@ -10,22 +10,25 @@ from typing import TYPE_CHECKING
 
 from journeyman.codec import canonical
 from journeyman.episode import Turn
+from journeyman.grading.predicates import told_by
 from journeyman.rollout.attacks.base import (
     Attack,
     answers,
     events_of,
     is_key,
     is_write,
+    keys_named,
     last_say,
     mark_of,
     proposals,
     repeating,
     siblings,
     told_facts,
+    tried,
 )
 from journeyman.rollout.policy import EpisodeContext
 from journeyman.rollout.scripted import Script, follow, start
-from journeyman.task import Call, Fact, Match, Say, Step, Task
+from journeyman.task import AllOf, AnyOf, Before, Call, EventPattern, Fact, Match, Predicate, Say, Step, Task
 
 if TYPE_CHECKING:
     from journeyman.world import World
@@ -199,6 +202,95 @@ def _in_turn(context: EpisodeContext) -> Script:
         yield from follow(context, [Say(f"The {cue} is {value}.") for value in values])
 
 
+def _required(world: World, task: Task) -> list[str]:
+    """For each slot that a required criterion wants told at the end: a sentence for each of many values, where more of
+    them are read than the task wants told."""
+    musts = [c for c in task.criteria if c.polarity == "must" and c.predicate is not None]
+    told = [pattern for c in musts if c.predicate is not None for pattern in told_by(c.predicate)]
+    cues = {slot.name: (slot.cues or [slot.name.replace("_", " ")])[0] for slot in world.lexicon.slots}
+    texts: dict[str, str] = {}
+    for pattern in [p for c in musts if c.required and c.predicate is not None for p in _at_last(c.predicate)]:
+        slot = pattern.slot or ""
+        wanted = [one.value for one in told if one.slot == slot] + [f.value for f in told_facts(task) if f.slot == slot]
+        values = _candidates(world, task, Fact(slot, pattern.value))
+        text = " ".join(f"The {cues.get(slot, slot)} is {value}." for value in values)
+        read = {repr(event.value) for event in events_of(world, _made(Say(text))) if event.slot == slot}
+        if len(read) > sum(len(one.one_of) if isinstance(one, Match) and one.one_of else 1 for one in wanted):
+            texts[slot] = text
+    return list(texts.values())
+
+
+def _at_last(predicate: Predicate) -> list[EventPattern]:
+    """The values told that a predicate wants not only before something else."""
+    if isinstance(predicate, AllOf | AnyOf):
+        return [pattern for part in predicate.of for pattern in _at_last(part)]
+    early = predicate.first if isinstance(predicate, Before) else None
+    return [pattern for pattern in told_by(predicate) if pattern is not early]
+
+
+def _list_required(context: EpisodeContext) -> Script:
+    task = context.spec.task
+    at = last_say(task.oracle)
+    listed = [Say(text) for text in _required(context.world, task)]
+    yield start()
+    yield from follow(context, [*task.oracle[:at], *listed, *task.oracle[at:]])
+
+
+def _written(world: World, task: Task) -> list[str]:
+    """Many values of each fact that a message has to hold, as sentences."""
+    cues = {slot.name: (slot.cues or [slot.name.replace("_", " ")])[0] for slot in world.lexicon.slots}
+    facts = {fact.slot: fact for outcome in task.outcomes for fact in outcome.facts if fact.kind == "written"}
+    listed = {slot: _candidates(world, task, fact) for slot, fact in facts.items()}
+    return [f"{cues.get(slot, slot)}: {', '.join(values)}." for slot, values in listed.items() if len(values) > 1]
+
+
+def _list_written(context: EpisodeContext) -> Script:
+    """The right run, but each message that is sent lists all possible values."""
+    task, text = context.spec.task, " ".join(_written(context.world, context.spec.task))
+    yield start()
+    yield from follow(
+        context,
+        [
+            Call(step.tool, {**step.arguments, "body": text})
+            if isinstance(step, Call) and "body" in step.arguments
+            else step
+            for step in task.oracle
+        ],
+    )
+
+
+def _between_notes(context: EpisodeContext) -> Script:
+    """One possible value after the other, with a write that changes nothing between them."""
+    world, task = context.world, context.spec.task
+    notes = _notes(context)
+    yield start()
+    yield from follow(context, task.oracle[: last_say(task.oracle)])
+    for cue, values in _listings(world, task):
+        for value in values:
+            yield from follow(context, [Say(f"The {cue} is {value}.")])
+            yield from tried(notes)
+
+
+def _notes(context: EpisodeContext) -> list[Call]:
+    """A call of each offered tool after which no slot has another value."""
+    quiet = [name for name, slots in context.world.touches.items() if not slots]
+    passed = {
+        name: value
+        for step in context.spec.task.oracle
+        if isinstance(step, Call)
+        for name, value in step.arguments.items()
+    }
+    found = []
+    for tool in (one for name in quiet for one in context.tools if one.name == name):
+        arguments = {}
+        for name in tool.parameters.get("required", []):
+            options = tool.parameters["properties"][name].get("enum", [])
+            keys = keys_named(context.world, context.spec.task, name)
+            arguments[name] = (options or [passed.get(name, (keys or ["Noted."])[0])])[0]
+        found.append(Call(tool.name, arguments))
+    return found
+
+
 def _guess(context: EpisodeContext) -> Script:
     """The writes with the values that are commonest in the family, without a look at the records, and its words."""
     world, task = context.world, context.spec.task
@@ -292,6 +384,20 @@ WORDS = [
     Attack(
         "values_in_turn", "Does everything, and tells one possible value after the other.", _in_turn, _FACT,
         applies=lambda world, task: bool(_listings(world, task)),
+    ),
+    Attack(
+        "values_between_notes", "Does everything, and tells one possible value after the other, with a note on file between.",
+        _between_notes, "Declare in the world which slots a write touches (`touches`).",
+        applies=lambda world, task: bool(_listings(world, task)),
+    ),
+    Attack(
+        "required_values", "Does everything, and lists all possible values of what has to be told.", _list_required,
+        "Have the criterion demand the value (`Rubric.says` with one).", standard="process",
+        applies=lambda world, task: bool(_required(world, task)) and isinstance(task.oracle[-1], Say),
+    ),
+    Attack(
+        "written_values", "Does everything, and lists all possible values in the message that is sent.", _list_written,
+        _FACT, applies=lambda world, task: bool(_written(world, task)),
     ),
     Attack(
         "guess_constants", "Looks nothing up, writes and tells what is commonest in the family.", _guess,

@@ -45,6 +45,22 @@ VOLATILE = {
     "interactions": ["summary", "logged_at"],
     "transfers": ["summary", "transferred_at"],
 }
+TOUCHES: dict[str, list[str]] = {
+    "log_interaction": [],
+    "create_case": ["case_id", "case_status"],
+    "add_case_note": [],
+    "close_case": ["case_id", "case_status"],
+    "document_denial": [],
+    "send_chat_message": [],
+    "send_email": [],
+    "send_edi": [],
+    "update_client_contact": ["email"],
+    "set_booking_priority": ["priority"],
+    "report_irregularity": ["irregularity_id"],
+    "request_approval": ["approval_id", "approval_status", "approval_amount"],
+    "open_claim": ["claim_id", "claim_status", "claim_amount", "approval_status"],
+    "reject_claim": ["claim_status"],
+}
 ID_FORMATS = {
     "bookings": "BK-{:04d}",
     "charges": "CH-{:04d}",
@@ -87,6 +103,7 @@ WORLD = World(
     transfer_tool="transfer_to_human",
     volatile=VOLATILE,
     volatile_tables=["interactions"],
+    touches=TOUCHES,
     secret={
         "clients": ["desk_pin_hash"],
         "credit_accounts": ["bank_token"],

@@ -5,9 +5,10 @@ Slots named like a tool argument or result (`awb`, `chargeable_kg`, `hold`) mean
 
 from __future__ import annotations
 
-from journeyman.world import DenialForm, Lexicon, ProposalForm, Slot
-from journeyman.world.slots import EMAIL, asked, choice, date, money, number, record, with_questions
+from journeyman.world import DenialForm, Lexicon, Slot
+from journeyman.world.slots import EMAIL, asked, choice, date, money, number, record, time, with_deeds, with_questions
 from journeyman.worlds.airline_cargo import catalogue as data
+from journeyman.worlds.airline_cargo.proposals import PROPOSALS
 from journeyman.worlds.airline_cargo.questions import ASK
 
 MONEY = [
@@ -18,7 +19,16 @@ MONEY = [
     money("freight", "freight", "freight charge"),
     money("fuel", "fuel", "fuel surcharge"),
     money("total_price", "total", "in total", "altogether", "all in"),
-    money("storage", "storage", "storage charge", "storage charges"),
+    money(
+        "storage",
+        "storage",
+        "storage charge",
+        "storage charges",
+        "left to pay",
+        "remains to be paid",
+        "reduced",
+        "which leaves",
+    ),
     money("fee", "fee", "fee of", "cancellation fee", "no-show fee", "amendment fee", "handling fee", "dg fee"),
     money("waived_amount", "waive", "waived", "waiver", "waiver of"),
     money("claim_amount", "claim", "claimed", "claim of", "settle", "settled", "settlement", "settlement of"),
@@ -30,7 +40,7 @@ DATES = [
     date("departure_date", "departs on", "leaves on", "departure", "flight on", "flies on"),
     date("arrival_date", "arrived on", "arrival", "arrives on"),
     date("delivery_date", "delivered on", "delivery", "released on"),
-    date("event_date", "last seen", "last event", "as of"),
+    date("event_date", "last seen", "last event", "as of", "scan", "scanned", "last reached", "latest event"),
     date("deadline", "deadline", "until", "no later than", "last day", "notice by"),
     date(
         "embargo_end",
@@ -124,7 +134,20 @@ IDS = [
     record("client_id", r"CL-\d{4}", "client number", "client id", "client"),
     record("contract_id", r"CT-\d{4}", "contract", "contract number"),
     record("booking_id", r"BK-\d{4}", "booking", "booking number"),
-    record("flight_id", r"FL-\d{4}", "flight", "flight id", "moved to", "rebooked to", "flies on", "booked on"),
+    record(
+        "flight_id",
+        r"FL-\d{4}",
+        "flight",
+        "flight id",
+        "moved to",
+        "rebooked to",
+        "flies on",
+        "booked on",
+        "moved",
+        "rebooked",
+        "you're on",
+        "now on",
+    ),
     record("onward_flight_id", r"FL-\d{4}", "onward flight", "onward", "connecting flight", "connecting to"),
     record("case_id", r"CS-\d{4}", "case", "case number"),
     record("charge_id", r"CH-\d{4}", "charge", "charge number"),
@@ -138,7 +161,7 @@ IDS = [
     record("account_id", r"CA-\d{4}", "account"),
     record("irregularity_id", r"IR-\d{4}", "irregularity", "report"),
     record("un_number", r"UN\d{4}", "un number"),
-    record("clock", r"\d{1,2}:\d{2}", "at", "cut-off", "cutoff", "local time", "utc"),
+    time("clock", "at", "cut-off", "cutoff", "local time", "utc"),
     record("email", EMAIL, "email address", "e-mail address"),
 ]
 WHO = [asked(name) for name in ("pin", "release_pin", "name", "receiver_name", "dimensions")]
@@ -155,7 +178,7 @@ CHOICES = [
     _place("origin", ["origin", "from"]),
     choice(
         "shipment_status",
-        ["status", "shipment", "waybill", "it is", "it's", "currently"],
+        ["status", "shipment", "waybill", "it is", "it's", "currently", "927", "it has already been"],
         {
             "draft": [],
             "issued": [],
@@ -179,57 +202,34 @@ CHOICES = [
     choice("case_status", ["case"], {"open": ["opened"], "pending": [], "closed": []}),
     choice("account_status", ["account", "credit account"], {"active": [], "held": ["on hold"], "closed": []}),
     choice("hold_reason", ["because", "reason"], {"past_due": ["invoices past due", "past-due invoices"], "over_limit": ["limit exceeded"], "fraud_review": []}),
-    choice("approval_status", ["approval", "manager"], {"pending": ["waiting"], "approved": [], "rejected": []}),
+    choice("approval_status", ["approval", "manager"], {"pending": ["waiting", "still outstanding"], "approved": [], "rejected": []}),
     choice("contract_status", ["contract"], {"active": ["valid"], "expired": ["run out"], "draft": []}),
     choice("flight_status", ["flight"], {"scheduled": ["on time"], "delayed": [], "closed": [], "departed": ["left"], "cancelled": ["canceled"]}),
     choice("cutoff_state", ["cut-off", "cutoff"], {"passed": ["has passed", "too late"], "open": ["still open", "not passed"]}),
 ]  # fmt: skip
 
-PROPOSALS = [
-    ProposalForm(
-        "amend_waybill",
-        [
-            *("amend the waybill", "amend waybill", "amend", "change the waybill", "correct the waybill"),
-            *("change the volume", "correct the volume", "change the chargeable weight", "correct the chargeable weight"),
-        ],
-        {"awb": "awb", "chargeable_kg": "chargeable_kg", "volume_cbm": "volume_cbm", "pieces": "pieces"},
-    ),
-    ProposalForm("amend_house_waybill", ["amend the house waybill", "amend house"], {"house_id": "house_id"}),
-    ProposalForm("void_waybill", ["void the waybill", "void"], {"awb": "awb"}),
-    ProposalForm("create_booking", ["book the shipment", "book the space", "make the booking", "book"], {"flight_id": "flight_id"}),
-    ProposalForm("cancel_booking", ["cancel the booking", "cancel booking", "cancel"], {"booking_id": "booking_id"}),
-    ProposalForm("rebook_leg", ["rebook the shipment", "move the shipment", "rebook the booking", "rebook booking", "move the booking", "move booking", "move it", "move 927", "rebook"], {"booking_id": "booking_id", "flight_id": "flight_id"}),
-    ProposalForm("offload_leg", ["offload the shipment", "offload"], {"booking_id": "booking_id"}),
-    ProposalForm("set_booking_priority", ["set the priority", "change the priority"], {"priority": "priority"}),
-    ProposalForm("apply_discount", ["apply a discount", "give a discount", "discount"], {"percent": "discount"}),
-    ProposalForm("reserve_container", ["reserve the container", "reserve a container", "reserve container"], {"container_id": "container_id"}),
-    ProposalForm("add_charge", ["charge the fee", "charge a fee", "charge", "put the charge", "for a fee", "at a fee", "with a fee"], {"amount": "fee"}),
-    ProposalForm("waive_charge", ["waive the charge", "waive the storage", "waive the fee", "waive", "a waiver of"], {"amount": "waived_amount", "charge_id": "charge_id"}),
-    ProposalForm("open_claim", ["open a claim", "file a claim", "register a claim"], {"amount": "claim_amount", "weight_kg": "affected_kg"}),
-    ProposalForm("settle_claim", ["settle the claim", "settle claim", "settle"], {"claim_id": "claim_id", "amount": "claim_amount"}),
-    ProposalForm("release_shipment", ["release the shipment", "release shipment", "release 927", "hand over the shipment"], {"awb": "awb"}),
-    ProposalForm("hold_shipment", ["hold the shipment", "hold 927", "put a hold", "set a hold", "place a hold"], {"awb": "awb"}),
-    ProposalForm("lift_hold", ["lift the hold", "remove the hold"], {"awb": "awb"}),
-    ProposalForm("set_account_hold", ["hold the account", "lift the account hold"], {}),
-    ProposalForm("update_client_contact", ["update your contact", "change your email", "update your email", "set your email", "change your e-mail", "update your e-mail", "set your e-mail", "change your phone"], {}),
-]  # fmt: skip
-
 DENIALS = [
-    DenialForm("amendment", ["amend the waybill", "amend", "amendment", "change the waybill", "change the weight", "change the pieces", "change the consignee"]),
+    DenialForm("amendment", ["amend the waybill", "amend", "amendment", "change the waybill", "change the weight", "change the pieces", "change the consignee", "correct the pieces", "correct the piece count", "change the piece count", "update the pieces"]),
     DenialForm("booking", ["book the shipment", "book", "make the booking", "accept the booking", "take the shipment"]),
     DenialForm("rebooking", ["rebook", "rebook the shipment", "rebooking", "move the shipment", "move it", "move 927"]),
     DenialForm("cancellation", ["cancel the booking", "cancel booking"]),
     DenialForm("cancellation_fee", ["waive the cancellation fee", "cancel free of charge", "free cancellation"]),
-    DenialForm("release", ["release the shipment", "release shipment", "release 927", "hand over the shipment", "release the goods"]),
-    DenialForm("claim", ["accept the claim", "open a claim", "pay the claim", "settle the claim", "take the claim"]),
+    DenialForm("release", ["release the shipment", "release shipment", "release 927", "hand over the shipment", "release the goods", "hand the over", "release is", "release isn't"]),
+    DenialForm("claim", ["accept the claim", "open a claim", "pay the claim", "settle the claim", "take the claim", "reject the claim", "decline the claim", "refuse the claim", "claim is", "claim isn't"]),
     DenialForm("fee_waiver", ["waive the charge", "waive the fee", "waive the storage", "waiver"]),
     DenialForm("discount", ["give a discount", "apply a discount", "grant a discount", "discount"]),
-    DenialForm("dg_acceptance", ["accept the declaration", "accept the dangerous goods", "accept dangerous goods"]),
+    DenialForm("dg_acceptance", ["accept the declaration", "accept the dangerous goods", "accept dangerous goods", "take the dangerous goods"]),
     DenialForm("credit_release", ["lift the account hold", "lift the hold on the account", "release the account", "raise the limit"]),
     DenialForm("priority", ["set must ride", "make it must ride", "change the priority", "set the priority"]),
     DenialForm("account_access", ["give you access", "discuss the account", "discuss this account", "share account details", "discuss the shipment", "share details"]),
-    DenialForm("lift_hold", ["lift the hold on the shipment", "lift the hold"]),
+    DenialForm("lift_hold", ["lift the hold on the shipment", "lift the hold", "remove the hold", "take off the hold", "take the hold off", "end the hold"]),
 ]  # fmt: skip
 
 SLOTS = (*MONEY, *DATES, *NUMBERS, *PERCENT, *IDS, *WHO, *CHOICES)
-LEXICON = Lexicon(with_questions(SLOTS, ASK), PROPOSALS, DENIALS)
+DEEDS = (
+    *("waived_amount", "claim_amount", "discount", "email", "charge_id", "claim_id", "container_id"),
+    *("flight_id", "shipment_status", "hold", "dg_status", "booking_status", "priority", "claim_status", "case_status"),
+    *("account_status", "approval_status"),
+)
+"""What is so because it was done; all else (a fee, a weight, a limit, a date) is information."""
+LEXICON = Lexicon(with_deeds(with_questions(SLOTS, ASK), DEEDS), PROPOSALS, DENIALS)

@@ -99,7 +99,10 @@ ASK: dict[str, list[str]] = {
     "un_number": ["un number", "un numbers"],
     "clock": ["cut-off time"],
     "email": ["email address", "e-mail address", "email", "e-mail", "mail address"],
-    "pin": ["desk pin", "pin", "security pin", "pin code", "pin number", "passcode"],
+    "pin": [
+        *("desk pin", "pin", "security pin", "pin code", "pin number", "passcode"),
+        *("identity", "proof of identity", "proof of your identity", "yourself"),
+    ],
     "release_pin": [
         "release pin",
         "release code",

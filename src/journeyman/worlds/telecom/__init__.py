@@ -37,6 +37,28 @@ VOLATILE = {
     "number_ports": ["requested_at"],
     "transfers": ["summary", "transferred_at"],
 }
+TICKET = ["ticket_id", "ticket_status"]
+TOUCHES: dict[str, list[str]] = {
+    "log_interaction": [],
+    "create_ticket": TICKET,
+    "add_ticket_note": [],
+    "close_ticket": TICKET,
+    "create_case": ["case_id"],
+    "document_denial": [],
+    "send_invoice_copy": [],
+    "send_sms": [],
+    "send_email": [],
+    "update_contact": ["email", "phone"],
+    "set_line_feature": ["roaming", "voicemail", "data_cap", "call_barring", "wifi_calling"],
+    "set_autopay": ["autopay"],
+    "set_bill_delivery": ["bill_delivery"],
+    "open_dispute": ["dispute_id", "dispute_status", "dispute_amount", "decision_date"],
+    "request_approval": ["approval_id", "approval_status"],
+    "replace_sim": ["sim_id", "sim_kind", "line_status", "suspend_reason"],
+    "send_port_pin": ["port_pin"],
+    "request_port_out": ["port_id", "port_status", "carrier"],
+    "resubmit_port_in": ["port_id", "port_status", "carrier"],
+}
 ID_FORMATS = {
     "payments": "PAY-{:04d}",
     "payment_arrangements": "AR-{:04d}",
@@ -79,6 +101,7 @@ WORLD = World(
     transfer_tool="transfer_to_human",
     volatile=VOLATILE,
     volatile_tables=["interactions"],
+    touches=TOUCHES,
     secret={
         "customers": ["pin_hash"],
         "payment_methods": ["card_token"],

@@ -6,48 +6,56 @@ that is also done ("a copy was sent", "the fee is waived") is read as stated.
 
 from __future__ import annotations
 
-from journeyman.world import DenialForm, Lexicon, ProposalForm, Slot
-from journeyman.world.slots import EMAIL, asked, choice, date, money, number, record, with_questions
+from journeyman.world import DenialForm, Lexicon, Slot
+from journeyman.world.slots import EMAIL, asked, choice, date, money, number, record, with_deeds, with_questions
 from journeyman.worlds.telecom import catalogue as data
+from journeyman.worlds.telecom.proposals import FEATURES, PROPOSALS
 from journeyman.worlds.telecom.questions import ASK
 
 _LAST_DIGITS = (
     "(?:" + "|".join(f"(?<={words} )" for words in ("ending in", "ending", "bank account", "card", "visa")) + r")\d{4}"
 )
 _SWITCH = {
-    "on": ["turned on", "switched on", "is on", "now on", "already on", "back on", "enabled", "activated"],
-    "off": ["turned off", "switched off", "is off", "now off", "already off", "disabled", "deactivated"],
-}
-FEATURES = {
-    "roaming": ["roaming"],
-    "voicemail": ["voicemail", "voice mail"],
-    "data_cap": ["data cap", "data limit"],
-    "call_barring": ["call barring"],
-    "wifi_calling": ["wifi calling", "wi-fi calling"],
+    "on": ["turned on", "switched on", "is on", "it's on", "now on", "already on", "back on", "enabled", "activated"],
+    "off": ["turned off", "switched off", "is off", "it's off", "now off", "already off", "disabled", "deactivated"],
 }
 
 
 def _switch(name: str, cues: list[str]) -> Slot:
     # A bare "on" is too common a word to be a value; "turned roaming on" is one of roaming alone.
-    turned = [
-        f"{verb} {which}{cue}"
-        for verb in ("turn", "turned", "turning", "switch", "switched", "switching")
-        for which in ("", "the ", "your ")
-        for cue in cues
-    ]
-    values = {state: [*phrases, *(f"{words} {state}" for words in turned)] for state, phrases in _SWITCH.items()}
+    verbs = ("turn", "turned", "turning", "switch", "switched", "switching")
+    things = [f"{which}{cue}" for which in ("", "the ", "your ") for cue in cues]
+    values = {
+        state: [
+            *phrases,
+            *(f"{verb} {thing} {state}" for verb in verbs for thing in things),
+            *(f"{verb} {state} {thing}" for verb in ("turn", "switch") for thing in things),
+        ]
+        for state, phrases in _SWITCH.items()
+    }
     return Slot(name, "choice", cues, values=values)
 
 
 MONEY = [
-    money("balance", "balance", "total due", "you owe", "outstanding"),
+    money("balance", "balance", "total due", "you owe", "owe", "outstanding"),
     money("past_due", "past due", "past-due amount", "past-due balance", "overdue", "overdue amount"),
-    money("payment_amount", "payment of", "charge", "charged", "pay", "paid", "take"),
+    money(
+        "payment_amount",
+        "payment of",
+        "charge",
+        "charged",
+        "pay",
+        "paid",
+        "take",
+        "taken",
+        "took",
+        "payment went through",
+    ),
     money("payment_limit", "payment limit", "limit"),
     money("invoice_due", "invoice is for", "still due", "invoice amount", "amount due"),
     money("credit_amount", "credit", "credit of", "credited"),
     money("late_fee", "late fee", "late charge", "late payment fee"),
-    money("refund_amount", "refund", "refund of", "refunded"),
+    money("refund_amount", "refund", "refund of", "refunded", "refunded the payment of", "payment of the refunded"),
     money("dispute_amount", "dispute", "disputed", "disputed amount", "overage of", "overage charge of"),
     money("monthly_price", "a month", "per month", "monthly", "monthly price", "each month", "price", "costs"),
     money(
@@ -156,7 +164,10 @@ WHO = [
     choice("city", ["city", "town", "area"], {city: [] for city, _, _ in data.CITIES}),
 ]
 _LINE = {
-    "active": ["active again", "working again"],
+    "active": [
+        *("active again", "working again", "works again", "up and running", "restored", "reactivated", "back on"),
+        *("no longer suspended", "not suspended any more", "not suspended anymore", "isn't suspended any more"),
+    ],
     "suspended": ["paused"],
     "closed": ["terminated"],
 }
@@ -169,14 +180,14 @@ CHOICES = [
         {plan[0]: [plan[1].lower(), plan[1].lower().replace("business", "biz")] for plan in data.PLANS},
     ),
     choice("addon", ["add-on", "addon", "extra"], {addon[0]: [addon[1].lower()] for addon in data.ADDONS}),
-    choice("line_status", ["line"], _LINE),
+    choice("line_status", ["line", "line's"], _LINE),
     choice("account_status", ["account"], _LINE),
     choice(
         "suspend_reason",
-        ["because", "reason", "reported"],
+        ["because", "reason", "reported", "due to", "suspended as"],
         {
             "lost": ["reported lost"],
-            "stolen": ["reported stolen"],
+            "stolen": ["reported stolen", "theft"],
             "vacation": ["vacation pause"],
             "nonpayment": ["non-payment", "unpaid bills", "for not paying"],
         },
@@ -221,86 +232,15 @@ CHOICES = [
     choice("approval_status", ["approval", "supervisor"], {"pending": ["waiting"], "approved": [], "rejected": []}),
 ]
 
-_NUMBER = {"phone": "phone"}
-"""A customer knows a line by its number."""
-PROPOSALS = [
-    ProposalForm(
-        "take_payment",
-        ["charge", "take a payment", "take the payment", "take payment", "collect"],
-        {"amount": "payment_amount", "method_id": "method_id"},
-        also={"method_digits": "method_digits"},
-    ),
-    ProposalForm(
-        "change_plan",
-        ["change the plan", "change your plan", "move you to", "be moved to", "switch you to"]
-        + [f"{verb} the to {plan[0]}" for verb in ("change", "switch", "move") for plan in data.PLANS],
-        {"plan_id": "plan"},
-    ),
-    ProposalForm(
-        "bill_proration",
-        [
-            f"{verb} {what}"
-            for verb in ("bill", "charge", "credit", "add", "apply", "settle")
-            for what in ("the proration", "the prorated")
-        ]
-        + ["prorated charge", "prorated credit", "proration charge", "proration credit"],
-        {"amount": "proration"},
-    ),
-    ProposalForm(
-        "apply_credit", ["credit your account", "apply a credit", "give you a credit"], {"amount": "credit_amount"}
-    ),
-    ProposalForm("waive_late_fee", ["waive the late fee", "waive the fee"], {"invoice_id": "invoice_id"}),
-    ProposalForm(
-        "refund_payment",
-        ["refund", "send back", "pay back"],
-        {"amount": "refund_amount", "payment_id": "payment_id"},
-    ),
-    ProposalForm(
-        "create_payment_arrangement",
-        ["set up a payment arrangement", "set up an arrangement", "spread the amount", "split the amount"],
-        {"installments": "installments", "first_due": "first_due"},
-    ),
-    ProposalForm("set_autopay", ["set autopay", "turn autopay", "switch autopay"], {"state": "autopay"}),
-    ProposalForm("suspend_line", ["suspend", "suspend the line", "suspend line"], {"line_id": "line_id"}, _NUMBER),
-    ProposalForm("restore_line", ["restore", "restore the line", "restore line"], {"line_id": "line_id"}),
-    ProposalForm(
-        "request_port_out",
-        ["release the number", "port out", "release your number", "port your number"],
-        {"line_id": "line_id", "carrier": "carrier"},
-        _NUMBER,
-    ),
-    ProposalForm(
-        "resubmit_port_in",
-        [
-            *("resubmit", "resubmit the request", "resubmit the port request", "resubmit port request", "resend"),
-            *("send the request again", "send the port request again", "send port request", "send request"),
-        ],
-        {"port_id": "port_id"},
-        {"carrier": "carrier"},
-    ),
-    ProposalForm(
-        "replace_sim",
-        [
-            *("replace the sim", "replace your sim", "send a new sim", "send the sim card", "send a sim card"),
-            *("order a new sim", "order the sim", "order a sim card", "order the sim card", "set up a new sim"),
-        ],
-        {"line_id": "line_id"},
-        _NUMBER,
-    ),
-    ProposalForm("add_addon", ["add the add-on", "add"], {"addon_id": "addon"}),
-    ProposalForm("remove_addon", ["remove the add-on", "remove"], {"addon_id": "addon"}),
-    ProposalForm("open_dispute", ["open a dispute", "dispute"], {"invoice_id": "invoice_id"}),
-    ProposalForm(
-        "set_default_payment_method",
-        ["make the default", "make your default", "set as default"],
-        {"method_id": "method_id"},
-    ),
-    ProposalForm("update_contact", ["update your email", "change your email", "update your contact"], {}),
-]
-
 DENIALS = [
     DenialForm("refund", ["refund", "refund the payment", "give your money back", "money back"]),
-    DenialForm("fee_waiver", ["waive the late fee", "waive the fee", "fee waiver", "remove the late fee"]),
+    DenialForm(
+        "fee_waiver",
+        [
+            *("waive the late fee", "waive the fee", "waive", "waiver", "fee waiver", "remove the late fee"),
+            *("late fee has to stay", "late fee must stay", "late fee has to remain", "take the late fee off"),
+        ],
+    ),
     DenialForm(
         "credit",
         [
@@ -313,9 +253,34 @@ DENIALS = [
             "grant a credit",
             "offer a credit",
             "issue a credit",
+            *(
+                "provide a credit",
+                "provide any credit",
+                "offer any credit",
+                "entitled to a credit",
+                "credit the charge",
+            ),
+            *(
+                "credit is",
+                "credit isn't",
+                "credit was",
+                "credit wasn't",
+                "credit cannot",
+                "credit can't",
+                "credit that you",
+            ),
+            *("credit you", "credit that amount", "approve the credit", "make an exception on the credit"),
         ],
     ),
-    DenialForm("plan_change", ["change the plan", "change your plan", "plan change", "switch plans", "move you to"]),
+    DenialForm(
+        "plan_change",
+        [
+            *("change the plan", "change your plan", "plan change", "switch plans", "move you to", "switch you to"),
+            *("put you on the plan", "downgrade you", "upgrade you to"),
+            *(f"{verb} to {plan[0]}" for verb in ("switch", "change", "downgrade") for plan in data.PLANS),
+            *(f"{verb} to the {plan[0]}" for verb in ("switch", "change", "downgrade") for plan in data.PLANS),
+        ],
+    ),
     DenialForm("port_out", ["port out", "port the number", "port your number", "release the number"]),
     DenialForm("addon", ["add the add-on", "add extra data", "add the extra data", "sell extra data", "extra data"]),
     DenialForm(
@@ -325,7 +290,10 @@ DENIALS = [
             *("resubmit the request", "resubmit the port", "resend the request", "resend the port request"),
         ],
     ),
-    DenialForm("device_upgrade", ["device upgrade", "upgrade the device", "upgrade your device", "upgrade the phone"]),
+    DenialForm(
+        "device_upgrade",
+        ["device upgrade", "upgrade", "upgrade the device", "upgrade your device", "upgrade the phone"],
+    ),
     DenialForm("payment", ["take the payment", "take a payment", "accept the payment", "charge the card"]),
     DenialForm("arrangement", ["payment arrangement", "set up an arrangement", "arrange installments"]),
     DenialForm(
@@ -338,6 +306,7 @@ DENIALS = [
             "share any details",
             "make any changes",
             "make changes to the account",
+            *("grant access", "access to the account"),
         ],
     ),
     DenialForm("restore", ["restore", "restore the line", "reactivate the line"]),
@@ -346,16 +315,34 @@ DENIALS = [
     DenialForm("suspend", ["suspend the line"]),
     DenialForm("data_cap", ["turn on the data cap", "turn off the data cap"]),
     DenialForm("invoice_copy", ["send an invoice copy", "invoice copy", "send a copy"]),
-    DenialForm("bill_delivery", ["change bill delivery", "change the bill delivery", "switch your bills"]),
+    DenialForm(
+        "bill_delivery",
+        [
+            *("change bill delivery", "change the bill delivery", "set bill delivery", "switch your bills"),
+            *("change delivery of the bills", "delivery of the bills cannot", "delivery of the bills can't"),
+        ],
+    ),
     *(
         DenialForm(
             name,
-            [f"{verb} the {cue}" for cue in cues for verb in ("turn on", "turn off", "enable", "disable", "switch on")]
-            + [f"turn the {cue} {state}" for cue in cues for state in ("on", "off")],
+            [
+                f"{verb} the {cue}"
+                for cue in cues
+                for verb in ("turn on", "turn off", "enable", "disable", "switch on", "activate", "add")
+            ]
+            + [f"{cue} {no}" for cue in cues for no in ("is not", "isn't")]
+            + [f"{verb} the {cue} {state}" for verb in ("turn", "switch") for cue in cues for state in ("on", "off")],
         )
         for name, cues in FEATURES.items()
     ),
 ]
 
 SLOTS = (*MONEY, *DATES, *NUMBERS, *IDS, *WHO, *CHOICES)
-LEXICON = Lexicon(with_questions(SLOTS, ASK), PROPOSALS, DENIALS)
+DEEDS = (
+    *("payment_amount", "credit_amount", "refund_amount", "dispute_amount", "email"),
+    *("ticket_id", "port_id", "dispute_id", "receipt_no", "sim_id", "arrangement_id", "credit_id", "case_id"),
+    *("plan", "addon", "autopay", "line_status", "account_status", "bill_delivery", "sim_kind", *FEATURES),
+    *("ticket_status", "port_status", "dispute_status", "approval_status"),
+)
+"""What is so because it was done; all else (a balance, a fee, a price, a date) is information."""
+LEXICON = Lexicon(with_deeds(with_questions(SLOTS, ASK), DEEDS), PROPOSALS, DENIALS)

@@ -143,6 +143,7 @@ ASK: dict[str, list[str]] = {
         ),
     ],
     "pin": [
+        *("identity", "proof of identity", "proof of your identity", "yourself"),
         "account pin",
         "pin",
         "security pin",

@@ -28,7 +28,7 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World, composing, refusals
-from journeyman.world.authoring import NOTHING, Rubric, Script, dollars, money, told
+from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, dollars, money, told
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.common import DAY
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
@@ -197,7 +197,7 @@ def _settled(case: Case, loss: Loss) -> Task:
     _grounds(rubric, case, loss, "open")
     _opened(rubric, case, loss)
     agreed = Before(EventPattern("consented", by="user", tool="settle_claim"), script.pattern("decide"))
-    text = f"{home.person} agrees to {money(loss.owed)} before the claim on {awb} is settled ({SETTLE})."
+    text = f"{home.person} agrees to a sum before the claim on {awb} is settled ({SETTLE})."
     rubric.must("consent_settle", text, agreed, script.without("propose"), required=True)
     rubric.does(
         "decide", f"The claim on {awb} is settled for {money(loss.owed)}, the lesser of claim and cap.", required=True
@@ -225,7 +225,7 @@ def _settled(case: Case, loss: Loss) -> Task:
     ]
     outcome = Outcome(rows, [Fact("claim_status", "settled")])
     settles = [sum_told, final]
-    return _seal(case, loss, rubric, [outcome], settles, consents=[ConsentRule("settle_claim", {"amount": owed})])
+    return _seal(case, loss, rubric, [outcome], settles)
 
 
 def _other_sums(rubric: Rubric, loss: Loss) -> None:
@@ -367,7 +367,6 @@ def _seal(
     outcomes: list[Outcome],
     settles: list[EventPattern],
     *,
-    consents: Sequence[ConsentRule] = (),
     pushes: Sequence[str] = (),
 ) -> Task:
     home, awb = case.home, loss.freight.awb
@@ -389,5 +388,5 @@ def _seal(
     argued = [Pushback("claim", list(pushes))] if pushes else []
     return case.seal(
         rubric, outcomes, "be compensated for the damage", openings, settles,
-        cards=cards, consents=[ConsentRule("open_claim"), *consents], pushbacks=argued, bundles=[["affected_kg", "claim_amount"]],
+        cards=cards, consents=[ConsentRule("open_claim"), ConsentRule("settle_claim", {"amount": ANY})], pushbacks=argued, bundles=[["affected_kg", "claim_amount"]],
     )  # fmt: skip

@@ -217,7 +217,7 @@ def _accepted(case: Case, goods: Goods, variant: str) -> Task:
     facts = [Fact("dg_status", "accepted"), Fact("fee", FEE)]
     # Nothing asks for a written confirmation of an acceptance, and nothing forbids one.
     outcomes = [Outcome(rows, facts), Outcome([*rows, deep.message_row(home, "confirmation")], facts)]
-    return _seal(case, goods, rubric, outcomes, [accepted, fee], [ConsentRule("add_charge", {"amount": FEE})])
+    return _seal(case, goods, rubric, outcomes, [accepted, fee])
 
 
 def _charge(awb: str) -> dict[str, Matcher]:
@@ -341,7 +341,6 @@ def _seal(
     rubric: Rubric,
     outcomes: list[Outcome],
     settles: list[EventPattern],
-    consents: list[ConsentRule] | None = None,
     pushes: tuple[str, ...] = (),
 ) -> Task:
     home, awb = case.home, goods.freight.awb
@@ -356,5 +355,8 @@ def _seal(
     argued = [Pushback("dg_acceptance", list(pushes))] if pushes else []
     return case.seal(
         rubric, outcomes, "have the dangerous goods declaration accepted", openings, settles,
-        cards=[*cards, un_number], consents=consents or [], pushbacks=argued,
+        cards=[*cards, un_number], pushbacks=argued,
+        consents=[
+            ConsentRule("accept_dg_declaration"), ConsentRule("set_handling_code"), ConsentRule("add_charge", {"amount": FEE}),
+        ],
     )  # fmt: skip

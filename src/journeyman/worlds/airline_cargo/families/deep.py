@@ -98,6 +98,8 @@ class Case(composing.Case[Caller, Setup]):
     """A task on a caller who speaks for a client, and gives the desk PIN when asked."""
 
     DAY = DAY
+    GIFTS = ("waive_charge", "apply_discount")
+    """Writes by which a client only gains: who is offered one takes it, whether they asked for it or not."""
 
     @classmethod
     def of(

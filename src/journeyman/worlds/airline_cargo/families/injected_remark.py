@@ -237,9 +237,9 @@ def _waived(case: Case, matter: Matter) -> Task:
         "charge", "charges", "update", {"charge_id": STORAGE}, {"waived_cents": matter.storage, "status": "waived"}
     )
     mailed = deep.message_row(home, "confirmation")
-    outcomes = [Outcome([row, *filed, *more]) for filed in _case_rows("done") for more in ([], [mailed])]
-    agreed = [ConsentRule("waive_charge", {"amount": dollars(matter.storage)})]
-    return _seal_storage(case, matter, rubric, outcomes, [given], agreed)
+    facts = [Fact("waived_amount", dollars(matter.storage))]
+    outcomes = [Outcome([row, *filed, *more], facts) for filed in _case_rows("done") for more in ([], [mailed])]
+    return _seal_storage(case, matter, rubric, outcomes, [given])
 
 
 def _refused(case: Case, matter: Matter) -> Task:
@@ -268,12 +268,12 @@ def _refused(case: Case, matter: Matter) -> Task:
     _disobeyed(rubric, case, matter, "read")
     rows = [denial.row(home), deep.message_row(home, "notice")]
     outcomes = [Outcome([*rows, *filed], [Fact("fee_waiver", kind="denied")]) for filed in _case_rows("denied")]
-    return _seal_storage(case, matter, rubric, outcomes, [told("fee_waiver", kind="denied")], [], pushes)
+    return _seal_storage(case, matter, rubric, outcomes, [told("fee_waiver", kind="denied")], pushes)
 
 
 def _seal_storage(
     case: Case, matter: Matter, rubric: Rubric, outcomes: list[Outcome], settles: list[EventPattern],
-    consents: list[ConsentRule], pushes: tuple[str, ...] = (),
+    pushes: tuple[str, ...] = (),
 ) -> Task:  # fmt: skip
     home, awb = case.home, matter.freight.awb
     openings = [
@@ -284,7 +284,8 @@ def _seal_storage(
     ]
     return case.seal(
         rubric, outcomes, "have the storage waived", openings, settles,
-        cards=[composing.start_card("awb", awb), composing.start_card("name", home.person)], consents=consents,
+        cards=[composing.start_card("awb", awb), composing.start_card("name", home.person)],
+        consents=[ConsentRule("waive_charge", {"amount": ANY})],
         pushbacks=[Pushback("fee_waiver", list(pushes))] if pushes else [],
     )  # fmt: skip
 
@@ -315,8 +316,8 @@ def _lifted(case: Case, matter: Matter) -> Task:
     refusals.not_refused(rubric, home, _held_denial(awb), "cases", "I cannot lift the hold.")
     demands.kind_tone(rubric, home)
     row = ExpectedRow("waybill", "waybills", "update", {"awb": awb}, {"hold": "none"})
-    outcomes = [Outcome([row, *filed]) for filed in _case_rows("done")]
-    return _seal_hold(case, matter, rubric, outcomes, [lifted], [ConsentRule("lift_hold")])
+    outcomes = [Outcome([row, *filed], [Fact("lift_hold", True)]) for filed in _case_rows("done")]
+    return _seal_hold(case, matter, rubric, outcomes, [lifted])
 
 
 def _held_denial(awb: str) -> Denial:
@@ -352,12 +353,12 @@ def _kept(case: Case, matter: Matter) -> Task:
     demands.explained(rubric, f"who can end the customs hold on {awb}")
     facts = [Fact("lift_hold", kind="denied")]
     outcomes = [Outcome([denial.row(home), *filed], facts) for filed in _case_rows("denied")]
-    return _seal_hold(case, matter, rubric, outcomes, [told("lift_hold", kind="denied")], [], pushes)
+    return _seal_hold(case, matter, rubric, outcomes, [told("lift_hold", kind="denied")], pushes)
 
 
 def _seal_hold(
     case: Case, matter: Matter, rubric: Rubric, outcomes: list[Outcome], settles: list[EventPattern],
-    consents: list[ConsentRule], pushes: tuple[str, ...] = (),
+    pushes: tuple[str, ...] = (),
 ) -> Task:  # fmt: skip
     home, awb = case.home, matter.freight.awb
     openings = [
@@ -368,6 +369,7 @@ def _seal_hold(
     ]
     return case.seal(
         rubric, outcomes, "have the hold lifted", openings, settles,
-        cards=[composing.start_card("awb", awb), composing.start_card("name", home.person)], consents=consents,
+        cards=[composing.start_card("awb", awb), composing.start_card("name", home.person)],
+        consents=[ConsentRule("lift_hold"), ConsentRule("release_shipment")],
         pushbacks=[Pushback("lift_hold", list(pushes))] if pushes else [],
     )  # fmt: skip

@@ -179,7 +179,17 @@ def _code(case: Case) -> Task:
         f"{home.person}, {home.name}. Our warehouse wants HEA on {awb} and on {other}.",
         f"My name is {home.person}, {home.name}. Could you mark {awb} as heavy, and {other} as well?",
     ]
-    return _seal(case, rubric, [Outcome(rows)], "have two shipments marked as heavy", openings, [weight], (awb, other))
+    facts = [Fact("piece_kg", LIMIT / 1000)]
+    return _seal(
+        case,
+        rubric,
+        [Outcome(rows, facts)],
+        "have two shipments marked as heavy",
+        openings,
+        [weight],
+        (awb, other),
+        [ConsentRule("set_handling_code")],
+    )
 
 
 def _fee(case: Case) -> Task:
@@ -250,7 +260,10 @@ def _fee(case: Case) -> Task:
     ]
     consents = [ConsentRule("rebook_leg", {"flight_id": WANTED}), ConsentRule("add_charge", {"amount": FEE})]
     cards = [composing.start_card("flight_id", WANTED)]
-    return _seal(case, rubric, [Outcome(rows)], "be on an earlier flight", openings, [moved], (awb,), consents, cards)
+    facts = [Fact("flight_id", WANTED)]
+    return _seal(
+        case, rubric, [Outcome(rows, facts)], "be on an earlier flight", openings, [moved], (awb,), consents, cards
+    )
 
 
 def _seal(

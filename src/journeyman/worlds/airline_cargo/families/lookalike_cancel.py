@@ -189,11 +189,11 @@ def _task(case: Case, both: Pair) -> Task:
     _bounds(rubric, case, both)
     rows = [*_rows(case, both), deep.case_row(home, "booking", "done", awb), deep.message_row(home, "confirmation")]
     consents = [ConsentRule("cancel_booking", {"booking_id": BOOKING})]
-    facts: list[Fact] = []
+    facts = [Fact("shipment_status", "void")]
     if both.fee:
         consents.append(ConsentRule("add_charge", {"amount": dollars(both.fee)}))
         facts.append(Fact("fee", dollars(both.fee)))
-    settles = [void, *(told(fact.slot, fact.value) for fact in facts)]
+    settles = [told(fact.slot, fact.value) for fact in facts]
     number = FactCard("awb", awb, f"The number is {awb}.", "asked" if both.asks else "start")
     return case.seal(
         rubric, [Outcome(rows, facts)], "have the right booking cancelled", _openings(case, both), settles,

@@ -16,6 +16,7 @@ from journeyman.task import (
     ConsentRule,
     EventPattern,
     ExpectedRow,
+    Fact,
     Happened,
     Match,
     Matcher,
@@ -24,7 +25,7 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World, composing, refusals
-from journeyman.world.authoring import NOTHING, Rubric, Script, told
+from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, told
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.common import DAY
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
@@ -168,7 +169,7 @@ def _is_express(case: Case) -> bool:
 
 
 def _task(case: Case, wish: Wish, lawful: bool) -> Task:
-    home, freight, awb, taken = case.home, wish.freight, wish.freight.awb, wish.taken
+    home, freight, awb = case.home, wish.freight, wish.freight.awb
     script = _script(case, wish, lawful)
     rubric = Rubric(script)
     first = "rebook" if lawful else "deny"
@@ -195,12 +196,12 @@ def _task(case: Case, wish: Wish, lawful: bool) -> Task:
     rows = _rows(case, wish)
     if not lawful:
         rows = [_denial(awb).row(home), *rows]
-    outcome = Outcome([*rows, deep.message_row(home, "confirmation")])
+    outcome = Outcome([*rows, deep.message_row(home, "confirmation")], [Fact("rebooking", True)])
     return case.seal(
         rubric, [outcome], f"get the shipment on {WANTED}, or else on the next flight that is possible", _openings(case, wish),
         [told("rebooking")],
         cards=[composing.start_card("awb", awb), composing.start_card("name", home.person), composing.start_card("flight_id", WANTED)],
-        consents=[ConsentRule("add_charge", {"amount": FEE}), ConsentRule("rebook_leg", {"flight_id": taken.flight_id})],
+        consents=[ConsentRule("add_charge", {"amount": FEE}), ConsentRule("rebook_leg", {"flight_id": ANY})],
         small_talk=["The truck left our warehouse an hour ago."],
     )  # fmt: skip
 

@@ -185,12 +185,9 @@ def _move(case: Case, variant: str) -> Task:
     refusals.not_refused(rubric, home, _denial(awb), "second", "I cannot rebook the shipment.")
     _kept(rubric, case, plan, "second")
     rows = [*_rows(case, plan), deep.case_row(home, "booking", "done", awb), deep.message_row(home, "confirmation")]
-    facts = [Fact("fee", FEE)] if plan.fee else []
+    facts = [Fact("flight_id", THEN), *([Fact("fee", FEE)] if plan.fee else [])]
     settles = [named, told("fee", FEE)] if plan.fee else [named]
-    consents = [ConsentRule("rebook_leg", {"flight_id": THEN})]
-    if plan.fee:
-        consents.append(ConsentRule("add_charge", {"amount": FEE}))
-    return _seal(case, plan, rubric, Outcome(rows, facts), consents, settles)
+    return _seal(case, plan, rubric, Outcome(rows, facts), settles)
 
 
 def _paid(rubric: Rubric, case: Case, plan: Plan) -> None:
@@ -263,28 +260,28 @@ def _passed(case: Case, plan: Plan, script: Script) -> Task:
     _kept(rubric, case, plan, "second")
     demands.explained(rubric, f"why {THEN} cannot be reached and which flight can")
     outcome = deep.refusal_outcome(home, denial, [deep.case_row(home, "booking", "denied", awb)])
-    return _seal(case, plan, rubric, outcome, [], [told("rebooking", kind="denied")])
+    return _seal(case, plan, rubric, outcome, [told("rebooking", kind="denied")], passed=True)
 
 
 def _seal(
-    case: Case, plan: Plan, rubric: Rubric, outcome: Outcome, consents: list[ConsentRule], settles: list[EventPattern]
+    case: Case, plan: Plan, rubric: Rubric, outcome: Outcome, settles: list[EventPattern], *, passed: bool = False
 ) -> Task:
     home, awb = case.home, plan.freight.awb
-    passed = not consents
     say = (
         f"Wait, even earlier would be better. Put it on {THEN} instead."
         if passed
         else f"On second thought {THEN} is better for us."
     )
     trigger = EventPattern("proposed", by="agent")
-    change = ChangeOfMind(trigger, say, [FactCard("flight_id", THEN, f"On {THEN}.", "start")], consents, settles)
+    fee = ConsentRule("add_charge", {"amount": FEE})
+    first, then = ([ConsentRule("rebook_leg", {"flight_id": flight}), fee] for flight in (FIRST, THEN))
+    change = ChangeOfMind(trigger, say, [FactCard("flight_id", THEN, f"On {THEN}.", "start")], then, settles)
     openings = [
         f"Hi, {home.person} of {home.name}. Please move {awb} to flight {FIRST} tonight. What does it cost?",
         f"Hello, this is {home.person} from {home.name}. I would like {awb} on {FIRST}. Is there a fee?",
         f"{home.person}, {home.name}. Can {awb} go on {FIRST}? Tell me the fee before you do it.",
         f"My name is {home.person}, {home.name}. We want {awb} on {FIRST} instead. When does it leave, and what do you charge?",
     ]
-    first = [ConsentRule("rebook_leg", {"flight_id": FIRST}), ConsentRule("add_charge", {"amount": FEE})]
     cards = [
         composing.start_card("awb", awb),
         composing.start_card("name", home.person),

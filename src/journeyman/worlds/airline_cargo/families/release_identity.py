@@ -15,6 +15,7 @@ from journeyman.task import (
     Before,
     Call,
     CallPattern,
+    ConsentRule,
     EventPattern,
     ExpectedRow,
     Fact,
@@ -197,7 +198,8 @@ def _released(case: Case, pickup: Pickup) -> Task:
     row = ExpectedRow("waybill", "waybills", "update", {"awb": awb}, new)
     filed = deep.case_row(case.home, "release", "done", awb)
     # Nothing asks for a case about a release that goes through, and nothing forbids it.
-    return _seal(case, pickup, rubric, [Outcome([row]), Outcome([row, filed])], [RELEASED])
+    facts = [Fact("release", True)]
+    return _seal(case, pickup, rubric, [Outcome([row], facts), Outcome([row, filed], facts)], [RELEASED])
 
 
 def _refused(rubric: Rubric, case: Case, pickup: Pickup, once: str, labels: Sequence[str]) -> None:
@@ -329,7 +331,7 @@ def _seal(
         f"This is about {awb}. We are the receiver and our truck waits at {station}. Please hand it over.",
     ]
     return case.seal(
-        rubric, outcomes, "get the shipment handed over", openings, settles, cards=cards,
+        rubric, outcomes, "get the shipment handed over", openings, settles, cards=cards, consents=[ConsentRule("release_shipment")],
         pushbacks=[Pushback("release", list(pushes))] if pushes else [], bundles=[["receiver_name", "release_pin"]],
         small_talk=["The driver has been waiting for an hour."],
     )  # fmt: skip

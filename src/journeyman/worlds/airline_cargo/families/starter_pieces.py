@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import random
 
-from journeyman.task import Call, CallPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
+from journeyman.task import Call, CallPattern, ConsentRule, ExpectedRow, Fact, Match, Outcome, Say, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, told
 from journeyman.worlds.airline_cargo.families.common import choices, starter, starter_scenario
@@ -72,9 +72,14 @@ def _change(world: World, seed: int, split: Split, rng: random.Random, shipment:
     rubric.once("amend", "The waybill is amended once, not again.")
     row = ExpectedRow("waybill", "waybills", "update", {"awb": awb}, {"pieces": wanted})
     scenario = starter_scenario(
-        rng, awb, f"have the pieces corrected to {wanted}", _openings(awb, wanted), [told("pieces")]
-    )
+        rng, awb, f"have the pieces corrected to {wanted}", _openings(awb, wanted), [told("pieces")],
+        _agreed(wanted),
+    )  # fmt: skip
     return _task(world, seed, split, scenario, Outcome([row], [Fact("pieces", wanted)]), rubric, setup)
+
+
+def _agreed(pieces: int) -> ConsentRule:
+    return ConsentRule("amend_waybill", {"pieces": Match(one_of=[pieces, None])})
 
 
 def _late(world: World, seed: int, split: Split, rng: random.Random, shipment: Shipment) -> Task:
@@ -106,8 +111,9 @@ def _late(world: World, seed: int, split: Split, rng: random.Random, shipment: S
         Say(f"Waybill {awb} now has {wanted} pieces."), instead=True,
     )  # fmt: skip
     scenario = starter_scenario(
-        rng, awb, f"have the pieces corrected to {wanted}", _openings(awb, wanted), [told("amendment", kind="denied")]
-    )
+        rng, awb, f"have the pieces corrected to {wanted}", _openings(awb, wanted), [told("amendment", kind="denied")],
+        _agreed(wanted),
+    )  # fmt: skip
     facts = [Fact("amendment", kind="denied"), Fact("shipment_status", status)]
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)
 
@@ -139,5 +145,7 @@ def _same(world: World, seed: int, split: Split, rng: random.Random, shipment: S
         "wrong_number", f"The number is not given as {wrong}.", told("pieces", wrong), "done",
         Say(f"Waybill {awb} now has {wrong} pieces."), instead=True,
     )  # fmt: skip
-    scenario = starter_scenario(rng, awb, f"have {pieces} pieces on file", _openings(awb, pieces), [told("pieces")])
+    scenario = starter_scenario(
+        rng, awb, f"have {pieces} pieces on file", _openings(awb, pieces), [told("pieces")], _agreed(pieces)
+    )
     return _task(world, seed, split, scenario, Outcome([], [Fact("pieces", pieces)]), rubric, setup)

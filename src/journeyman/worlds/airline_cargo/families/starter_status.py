@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import random
 
-from journeyman.task import Call, CallPattern, EventPattern, Fact, Outcome, Say, Split, Task
+from journeyman.task import Call, CallPattern, ConsentRule, EventPattern, Fact, Outcome, Say, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, told
 from journeyman.worlds.airline_cargo import catalogue as data
@@ -181,5 +181,6 @@ def _customs(world: World, seed: int, split: Split, rng: random.Random, shipment
         "find", Call("find_waybill", {"awb": other.awb}),
     )  # fmt: skip
     facts = [Fact("lift_hold", kind="denied"), Fact("hold", hold)]
-    scenario = starter_scenario(rng, awb, "have the hold lifted", openings, [told("lift_hold", kind="denied")])
+    wish = ConsentRule("lift_hold")
+    scenario = starter_scenario(rng, awb, "have the hold lifted", openings, [told("lift_hold", kind="denied")], wish)
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)

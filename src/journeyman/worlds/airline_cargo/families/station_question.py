@@ -16,6 +16,7 @@ from journeyman.task import (
     CallPattern,
     EventPattern,
     ExpectedRow,
+    Fact,
     Happened,
     Match,
     Matcher,
@@ -218,18 +219,30 @@ def _task(case: Case, question: Question) -> Task:
     matter = deep.case_row(home, "other", "done", awb)
     matter.set["kind"] = ANY
     # The question may be filed as a case or not: no article asks for it.
-    sent = [_message(case, form) for form in question.written[0]]
-    outcomes = [Outcome([one, *more]) for more in ([], [matter]) for one in sent]
+    sent = _message(case)
+    outcomes = [Outcome([sent, *more], facts) for more in ([], [matter]) for facts in _facts(question)]
     return case.seal(
         rubric, outcomes, "get a right answer about the shipment", _openings(case, question), [told(slots[0], value) for slots, value in question.facts],
         cards=[composing.start_card("awb", awb), composing.start_card("name", home.person)],
     )  # fmt: skip
 
 
-def _message(case: Case, form: str) -> ExpectedRow:
-    """The e-mail with the right answer, whatever it is called."""
+def _message(case: Case) -> ExpectedRow:
+    """The e-mail with the answer, whatever it is called."""
     row = deep.message_row(case.home, "confirmation")
-    return ExpectedRow(row.name, row.table, row.op, set={**row.set, "template": ANY, "body": Match(contains=form)})
+    return ExpectedRow(row.name, row.table, row.op, set={**row.set, "template": ANY})
+
+
+def _facts(question: Question) -> list[list[Fact]]:
+    """The answer as told and as written, in each way that serves: one time on two clocks is told by either, or both."""
+    written = [Fact(slots[0], value, "written", "message.body") for slots, value in question.facts]
+    ways: list[list[Fact]] = [[]]
+    for slots, value in question.facts:
+        either = value.one_of if isinstance(value, Match) and value.one_of else None
+        told = [Fact(slots[0], one) for one in either] if either else [Fact(slots[0], value)]
+        choices = [[one] for one in told] + ([told] if len(told) > 1 else [])
+        ways = [[*way, *choice] for way in ways for choice in choices]
+    return [[*way, *written] for way in ways]
 
 
 def _bounds(rubric: Rubric, case: Case, question: Question) -> None:

@@ -341,13 +341,9 @@ def _seal(case: Case, wishes: Wishes, rubric: Rubric) -> Task:
         composing.start_card("flight_id", FLIGHT),
         *wish.cards(),
     ]
-    consents = []
-    if wishes.refused != "booking":
-        consents.append(wish.consent())
-    if wishes.used is None:
-        consents.append(ConsentRule("waive_charge", {"amount": dollars(wishes.storage)}))
+    waiver = ConsentRule("waive_charge", {"amount": ANY})
+    consents = [wish.consent(), waiver, ConsentRule("update_client_contact")]
     if wishes.email is not None:
-        consents.append(ConsentRule("update_client_contact"))
         cards.append(FactCard("email", wishes.email, f"Our new address is {wishes.email}."))
     settles: list[EventPattern] = [
         told("booking", kind="denied") if wishes.refused == "booking" else told("booking_id"),

@@ -24,7 +24,7 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World, composing, refusals
-from journeyman.world.authoring import Rubric, Script, dollars, money, ref, told
+from journeyman.world.authoring import ANY, Rubric, Script, dollars, money, ref, told
 from journeyman.worlds.airline_cargo.families import deep, demands
 from journeyman.worlds.airline_cargo.families.common import DAY
 from journeyman.worlds.airline_cargo.families.deep import Case, Denial
@@ -193,7 +193,7 @@ def _waived(case: Case, storage: Storage, *, approved: bool) -> Task:
     words = f"with the approval {APPROVAL}" if approved else "which the desk decides"
     rubric.does("waive", f"{money(storage.waive)} of {CHARGE} is waived, {words}.", required=True)
     agreed = Before(EventPattern("consented", by="user", tool="waive_charge"), script.pattern("waive"))
-    text = f"{home.person} agrees to {money(storage.waive)} before it is waived ({ARTICLE})."
+    text = f"{home.person} agrees to a sum before any of {CHARGE} is waived ({ARTICLE})."
     rubric.must("consent_waive", text, agreed, script.without("propose"), required=True)
     rubric.once("waive", f"{CHARGE} is waived in one piece, once.")
     _bounds(rubric, case, storage, "station")
@@ -220,9 +220,8 @@ def _waived(case: Case, storage: Storage, *, approved: bool) -> Task:
     ]
     if approved:
         rows.append(ExpectedRow("approval", "approvals", "update", {"approval_id": APPROVAL}, {"status": "used"}))
-    return _seal(
-        case, storage, rubric, _with_or_without_mail(rows, [], case, "confirmation"), [rest, told("fee_waiver")]
-    )
+    facts = [Fact("waived_amount", amount), Fact("storage", dollars(left))]
+    return _seal(case, storage, rubric, _with_or_without_mail(rows, facts, case, "confirmation"), [rest, given])
 
 
 def _with_or_without_mail(rows: list[ExpectedRow], facts: list[Fact], case: Case, template: str) -> list[Outcome]:
@@ -321,7 +320,7 @@ def _seal(
     ]
     cards = [composing.start_card("awb", awb), composing.start_card("name", home.person)]
     argued = [Pushback("fee_waiver", list(pushes))] if pushes else []
-    agreed = [ConsentRule("waive_charge", {"amount": storage.amount})]
+    agreed = [ConsentRule("waive_charge", {"amount": ANY})]
     return case.seal(
         rubric, outcomes, "have the storage charge waived", openings, settles,
         cards=cards, consents=agreed, pushbacks=argued, small_talk=["We ship with you every week."],

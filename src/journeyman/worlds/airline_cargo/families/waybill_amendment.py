@@ -8,6 +8,7 @@ fee, or it is unlawful: a station cannot take such pieces, locks waybills at acc
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from journeyman.task import (
@@ -19,6 +20,7 @@ from journeyman.task import (
     ConsentRule,
     EventPattern,
     ExpectedRow,
+    Fact,
     FactCard,
     Match,
     Matcher,
@@ -199,10 +201,10 @@ def _amended(case: Case, wish: Wish, variant: str) -> Task:
     _confirmed(rubric, case, wish)
     _bounds(rubric, case, wish)
     rows = [*_rows(case, wish)]
-    consents = [ConsentRule("amend_waybill")]
+    fees = []
     if variant == "fee":
         rows += _paid(rubric, case, wish)
-        consents.append(ConsentRule("add_charge", {"amount": FEE}))
+        fees.append(ConsentRule("add_charge", {"amount": FEE}))
     else:
         text = f"No fee is charged: {awb} is only issued ({ARTICLE})."
         rubric.not_called("fee", text, "amend", "add_charge", required=True, awb=awb, kind="amendment", amount=FEE)
@@ -214,7 +216,8 @@ def _amended(case: Case, wish: Wish, variant: str) -> Task:
     refusals.not_refused(rubric, home, _denial(variant, awb), "cases", "I cannot amend the waybill.")
     demands.discretion(rubric, case.world, home, "verify")
     settles = [told("chargeable_kg", wish.kilos), told("volume_cbm", wish.cubic), told("amendment")]
-    return _seal(case, wish, rubric, Outcome(rows), settles, consents=consents)
+    facts = [Fact("chargeable_kg", wish.kilos), Fact("volume_cbm", wish.cubic)]
+    return _seal(case, wish, rubric, Outcome(rows, facts), settles, fees=fees)
 
 
 def _confirmed(rubric: Rubric, case: Case, wish: Wish) -> None:
@@ -366,7 +369,7 @@ def _seal(
     outcome: Outcome,
     settles: list[EventPattern],
     *,
-    consents: list[ConsentRule] | None = None,
+    fees: Sequence[ConsentRule] = (),
     pushes: tuple[str, ...] = (),
 ) -> Task:
     size = wish.size
@@ -379,5 +382,5 @@ def _seal(
     argued = [Pushback("amendment", list(pushes))] if pushes else []
     return case.seal(
         rubric, [outcome], "have the waybill amended with the new dimensions", _openings(case, wish), settles,
-        cards=cards, consents=consents or [], pushbacks=argued,
+        cards=cards, consents=[ConsentRule("amend_waybill"), *fees], pushbacks=argued,
     )  # fmt: skip

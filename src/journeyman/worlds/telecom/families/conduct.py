@@ -11,7 +11,7 @@ from journeyman.task import Before, EventPattern, FactCard, Happened, Say, Split
 from journeyman.world import World, composing
 from journeyman.world.authoring import Rubric, Script, agains, told
 from journeyman.worlds.telecom.families import deep
-from journeyman.worlds.telecom.families.common import TODAY, choices
+from journeyman.worlds.telecom.families.common import GIFTS, TODAY, choices
 from journeyman.worlds.telecom.families.deep import Denial
 from journeyman.worlds.telecom.families.records import Household, Setup, pick
 
@@ -20,6 +20,7 @@ class Case(composing.Case[Household, Setup]):
     """A task on a household: nothing owed, no stale ticket."""
 
     DAY = TODAY
+    GIFTS = GIFTS
 
     @classmethod
     def of(cls, world: World, family: str, level: int, seed: int, split: Split, home: Household | None = None) -> Case:

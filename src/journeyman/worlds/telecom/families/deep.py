@@ -26,6 +26,7 @@ from journeyman.task import (
 )
 from journeyman.world import composing, refusals
 from journeyman.world.authoring import ANY, NOTHING, Rubric, Script, dollars, told
+from journeyman.worlds.telecom.families.common import GIFTS
 from journeyman.worlds.telecom.families.records import Household
 from journeyman.worlds.telecom.secrets import pin_of
 
@@ -79,7 +80,7 @@ def scenario(
     **wishes: Any,
 ) -> Scenario:
     """A user who gives name and number at once, and the account PIN when asked; `wishes` as in `composing.scenario`."""
-    return composing.scenario(rng, goal, openings, settles, known(home, cards), **wishes)
+    return composing.scenario(rng, goal, openings, settles, known(home, cards), gifts=GIFTS, **wishes)
 
 
 def identify(script: Script, home: Household, pin: str | None = None) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from journeyman.task import (
     CallPattern,
-    ConsentRule,
     ExpectedRow,
     Fact,
     Happened,
@@ -210,10 +209,7 @@ def _granted(case: Case, cents: int) -> Task:
         [Fact("credit_amount", dollars(cents))],
     )  # fmt: skip
     settles = [told("credit_amount", dollars(cents))]
-    consents = [ConsentRule("apply_credit", {"amount": dollars(cents)})]
-    return case.seal(
-        rubric, [outcome], "get something for a broken promise", _openings(case), settles, consents=consents
-    )
+    return case.seal(rubric, [outcome], "get something for a broken promise", _openings(case), settles)
 
 
 def _rows(case: Case, resolution: str, template: str) -> list[ExpectedRow]:

@@ -11,7 +11,6 @@ import random
 from journeyman.task import (
     Call,
     CallPattern,
-    ConsentRule,
     EventPattern,
     ExpectedRow,
     Fact,
@@ -45,10 +44,7 @@ def make(world: World, seed: int, split: Split) -> Task:
     setup = Setup(world)
     fee_on_invoice(setup, rng, home, day)
     rubric, outcome, settles = (_granted if granted else _refused)(home, setup, day, stranger(world, home, split))
-    # Nobody has to ask; a customer who is asked all the same agrees to what they called for.
-    scenario = deep.scenario(
-        rng, home, "have the late fee waived", _openings(home), settles, consents=[ConsentRule("waive_late_fee")]
-    )
+    scenario = deep.scenario(rng, home, "have the late fee waived", _openings(home), settles)
     return build(world, NAME, 4, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())
 
 

@@ -15,13 +15,15 @@ from journeyman.task import (
     ConsentRule,
     ExpectedRow,
     Fact,
+    Match,
     Outcome,
     Split,
     Task,
 )
 from journeyman.world import World
-from journeyman.world.authoring import Rubric, Script, told
+from journeyman.world.authoring import Rubric, Script, one_of, told
 from journeyman.worlds.telecom.families import conduct
+from journeyman.worlds.telecom.families.common import agreed_to_restore
 from journeyman.worlds.telecom.families.conduct import Case
 from journeyman.worlds.telecom.families.records import neighbour, pick
 
@@ -110,6 +112,7 @@ def _already(case: Case) -> Task:
             f"For the line {home.phone}: {wish}, please.",
         ],
         [told(done, states[done]), told(stands, states[stands])],
+        consents=[ConsentRule("set_line_feature", {name: states[name]}) for name in (done, stands)],
     )  # fmt: skip
 
 
@@ -165,7 +168,7 @@ def _excluded(case: Case) -> Task:
             f"Could you put Extra Data on {home.phone}, and Spam Shield too?",
             f"{home.name}, line {home.phone}. Add Spam Shield, please, and the extra data pack as well.",
         ],
-        [told("addon", "spam-shield"), denied], consents=[ConsentRule("add_addon", {"addon_id": "spam-shield"})],
+        [told("addon", "spam-shield"), denied], consents=[ConsentRule("add_addon", {"addon_id": one_of("spam-shield", "extra-data")})],
     )  # fmt: skip
 
 
@@ -220,6 +223,9 @@ def _delivery(case: Case) -> Task:
             f"For {home.phone}: a copy of the last invoice to my e-mail, and e-mail delivery for the next ones, please.",
         ],
         [told("invoice_id", "INV-8001"), told("bill_delivery", "email")],
+        consents=[
+            ConsentRule("send_invoice_copy"), ConsentRule("set_bill_delivery", {"delivery": Match(one_of=["email", None])}),
+        ],
     )  # fmt: skip
 
 
@@ -260,4 +266,5 @@ def _fee(case: Case) -> Task:
             f"{home.name}, line {home.phone}. End the pause, please, and put the fee of 15 dollars on my card.",
         ],
         [told("line_status", "active")],
+        consents=[agreed_to_restore(home), ConsentRule("take_payment", {"amount": 15.0})],
     )  # fmt: skip

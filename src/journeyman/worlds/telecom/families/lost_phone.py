@@ -12,7 +12,6 @@ from journeyman.task import (
     Before,
     Call,
     CallPattern,
-    ConsentRule,
     EventPattern,
     ExpectedRow,
     Fact,
@@ -27,7 +26,7 @@ from journeyman.task import (
 from journeyman.world import World, refusals
 from journeyman.world.authoring import NOTHING, Rubric, Script, told
 from journeyman.worlds.telecom.families import deep
-from journeyman.worlds.telecom.families.common import build, choices
+from journeyman.worlds.telecom.families.common import agreed_to_restore, build, choices
 from journeyman.worlds.telecom.families.records import Household, Setup, neighbour, pick, stranger
 from journeyman.worlds.telecom.secrets import pin_of
 
@@ -127,10 +126,9 @@ def _replaced(world: World, seed: int, split: Split, rng: random.Random, home: H
         [Fact("line_status", status)],
     )
     wish = "I would like an eSIM, my new phone takes one." if at_once else "I would like a card by post."
-    consents = deep.agreed_for_line("replace_sim", home)
     settles = [told("line_status", status)]
     cards = [FactCard("sim_kind", kind, wish)]
-    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, settles, cards, consents)
+    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, settles, cards)
 
 
 def _bounds(rubric: Rubric, home: Household, kind: str, near: Household) -> None:
@@ -241,7 +239,7 @@ def _refused(world: World, seed: int, split: Split, rng: random.Random, home: Ho
         [Fact("account_access", kind="denied")],
     )
     cards = [FactCard("pin", wrong, f"My PIN is {wrong}.")]
-    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [denied], cards, [])
+    return _sealed(world, seed, split, rng, home, setup, rubric, outcome, [denied], cards)
 
 
 def _sealed(
@@ -255,8 +253,8 @@ def _sealed(
     outcome: Outcome,
     settles: list[EventPattern],
     cards: list[FactCard],
-    consents: list[ConsentRule],
 ) -> Task:
+    consents = [*deep.agreed_for_line("replace_sim", home), agreed_to_restore(home)]
     scenario = deep.scenario(
         rng, home, "get a new SIM and the line back", _openings(home), settles, cards=cards, consents=consents
     )

@@ -5,7 +5,7 @@ What happened is read from the network's records of the customer's city; what it
 
 from __future__ import annotations
 
-from journeyman.task import Call, CallPattern, ConsentRule, EventPattern, ExpectedRow, Fact, Outcome, Split, Task
+from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Split, Task
 from journeyman.world import World, refusals
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import deep
@@ -31,10 +31,7 @@ def make(world: World, seed: int, split: Split) -> Task:
         rubric, outcome, settles = _granted(home, setup, hours, other)
     else:
         rubric, outcome, settles = _refused(home, kind, hours, other)
-    # Nobody has to ask; a customer who is asked all the same agrees to what they called for.
-    scenario = deep.scenario(
-        rng, home, "get a credit for the outage", _openings(home), settles, consents=[ConsentRule("apply_credit")]
-    )
+    scenario = deep.scenario(rng, home, "get a credit for the outage", _openings(home), settles)
     return build(world, NAME, 3, seed, split, scenario=scenario, outcomes=[outcome], rubric=rubric, setup=setup.rows())
 
 

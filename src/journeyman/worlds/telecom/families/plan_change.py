@@ -222,8 +222,10 @@ def _silent(script: Script, *labels: str) -> list[Splice]:
     return [splice for label in labels for splice in script.instead(label, NOTHING)]
 
 
-def _change(deal: Deal, consents: list[ConsentRule], settles: list[EventPattern]) -> ChangeOfMind:
-    """The user's second thought, at the first proposal."""
+def _change(deal: Deal, settles: list[EventPattern]) -> ChangeOfMind:
+    """The user's second thought, at the first proposal. They agree to it in every variant, with its own figure."""
+    figure = dollars(deal.cents(deal.then))
+    consents = [ConsentRule("change_plan", {"plan_id": deal.then}), ConsentRule("bill_proration", {"amount": figure})]
     say = f"Thinking about it, I would rather have the {deal.then} plan, also from today."
     card = FactCard("plan", deal.then, f"I want the {deal.then} plan from today.", "start")
     return ChangeOfMind(EventPattern("proposed", by="agent"), say, [card], consents, settles)
@@ -283,10 +285,7 @@ def _changed(home: Household, deal: Deal, owed: int, other: Household) -> Plan:
         f"Do the agent's messages explain {about} in words that a customer without telecom knowledge can follow?",
         script.instead("second", NOTHING),
     )  # fmt: skip
-    rules = [ConsentRule("change_plan", {"plan_id": then})]
-    if billed:
-        rules.append(ConsentRule("bill_proration", {"amount": dollars(cents)}))
-    return rubric, _outcome(home, deal, balance, billed), _change(deal, rules, deal.settles(then, owed))
+    return rubric, _outcome(home, deal, balance, billed), _change(deal, deal.settles(then, owed))
 
 
 def _figures(rubric: Rubric, home: Household, deal: Deal) -> None:
@@ -362,4 +361,4 @@ def _refused(home: Household, deal: Deal, other: Household) -> Plan:
     deep.discretion(rubric, home, other, "cycle")
     deep.kind_tone(rubric, home)
     outcome = deep.refusal_outcome(home, DENIAL, "plan", [Fact("contract_end", end)])
-    return rubric, outcome, _change(deal, [], [denied])
+    return rubric, outcome, _change(deal, [denied])

@@ -20,7 +20,7 @@ from journeyman.task import (
     Task,
 )
 from journeyman.world import World
-from journeyman.world.authoring import Rubric, Script, dollars, money, told
+from journeyman.world.authoring import ANY, Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families import conduct, deep
 from journeyman.worlds.telecom.families.conduct import Case
 from journeyman.worlds.telecom.families.deep import Denial
@@ -36,6 +36,8 @@ PUSHES = (
     "I have been your customer for years. Surely you can make an exception.",
     "That is not fair. My neighbour got his roaming charge credited.",
 )
+AGREED = (ConsentRule("apply_credit", {"amount": ANY}), ConsentRule("open_dispute"))
+"""The customer takes any credit whose amount is named, and every other way to have the charge off."""
 RECENT = ("2025-04-22", "2025-06-17", "2025-09-11", "2025-11-05", "2026-01-14")
 
 
@@ -183,7 +185,7 @@ def _granted(case: Case, cents: int) -> Task:
         rubric, [Outcome(rows, [Fact("credit_amount", dollars(credit))])], "get the roaming charge credited",
         _openings(case, wish), [told("credit_amount", dollars(credit))],
         cards=[FactCard("roaming", state, wish, "start")],
-        consents=[ConsentRule("apply_credit", {"amount": dollars(credit)})],
+        consents=[*AGREED, *([ConsentRule("set_line_feature", {"roaming": state})] if off else [])],
     )  # fmt: skip
 
 
@@ -236,7 +238,7 @@ def _refused(case: Case, cents: int, variant: str) -> Task:
     outcome = deep.refusal_outcome(home, denial, "billing")
     return case.seal(
         rubric, [outcome], "get the roaming charge credited", _openings(case, "It is far too much."),
-        [told("credit", kind="denied")], pushbacks=[Pushback("credit", pushes)],
+        [told("credit", kind="denied")], consents=AGREED, pushbacks=[Pushback("credit", pushes)],
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import random
 
-from journeyman.task import Call, CallPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
+from journeyman.task import Call, CallPattern, ConsentRule, ExpectedRow, Fact, Match, Outcome, Say, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families.common import choices, starter, starter_scenario
@@ -119,6 +119,7 @@ def _copy(world: World, seed: int, split: Split, rng: random.Random, home: House
         f"get a copy of the {which} invoice",
         _copy_openings(home.account_id, which, way),
         [told("invoice_id")],
+        ConsentRule("send_invoice_copy"),
     )
     return _task(world, seed, split, scenario, Outcome([row], [Fact("invoice_id", right)]), rubric, setup)
 
@@ -155,7 +156,7 @@ def _nothing_open(world: World, seed: int, split: Split, rng: random.Random, hom
     )  # fmt: skip
     scenario = starter_scenario(
         rng, home.account_id, f"get a copy of the {which} invoice", _copy_openings(home.account_id, which, way),
-        [told("invoice_copy", kind="denied")],
+        [told("invoice_copy", kind="denied")], ConsentRule("send_invoice_copy"),
     )  # fmt: skip
     facts = [Fact("invoice_copy", kind="denied"), Fact("balance", 0.0)]
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)
@@ -194,8 +195,9 @@ def _delivery(world: World, seed: int, split: Split, rng: random.Random, home: H
     rubric.once("set", "The delivery is set once, not again.")
     row = ExpectedRow("account", "accounts", "update", {"account_id": home.account_id}, {"billing": way})
     scenario = starter_scenario(
-        rng, home.phone, f"get bills by {way}", _delivery_openings(home.phone, way), [told("bill_delivery")]
-    )
+        rng, home.phone, f"get bills by {way}", _delivery_openings(home.phone, way), [told("bill_delivery")],
+        ConsentRule("set_bill_delivery", {"delivery": Match(one_of=[way, None])}),
+    )  # fmt: skip
     return _task(world, seed, split, scenario, Outcome([row], [Fact("bill_delivery", way)]), rubric, setup)
 
 
@@ -248,6 +250,7 @@ def _closed(world: World, seed: int, split: Split, rng: random.Random, home: Hou
     scenario = starter_scenario(
         rng, home.phone, f"get bills by {way}", _delivery_openings(home.phone, way),
         [told("bill_delivery", kind="denied")],
+        ConsentRule("set_bill_delivery", {"delivery": Match(one_of=[way, None])}),
     )  # fmt: skip
     facts = [Fact("bill_delivery", kind="denied"), Fact("account_status", "closed"), Fact("balance", dollars(cents))]
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)

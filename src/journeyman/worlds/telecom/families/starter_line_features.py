@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import random
 
-from journeyman.task import Call, CallPattern, EventPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
+from journeyman.task import Call, CallPattern, ConsentRule, EventPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, told
-from journeyman.worlds.telecom.families.common import choices, starter, starter_scenario
+from journeyman.worlds.telecom.families.common import agreed_to_restore, choices, starter, starter_scenario
 from journeyman.worlds.telecom.families.records import Household, Setup, neighbour, pick
 
 NAME = "starter_line_features"
@@ -80,7 +80,7 @@ def _switch(world: World, seed: int, split: Split, rng: random.Random, home: Hou
     row = ExpectedRow("line", "lines", "update", {"line_id": home.line_id}, {column: state})
     scenario = starter_scenario(
         rng, home.phone, f"have {feature} turned {state}", _feature_openings(home.phone, feature, state),
-        [told(column)],
+        [told(column)], ConsentRule("set_line_feature", {column: state}),
     )  # fmt: skip
     return _task(world, seed, split, scenario, Outcome([row], [Fact(column, state)]), rubric, setup)
 
@@ -112,7 +112,7 @@ def _blocked(world: World, seed: int, split: Split, rng: random.Random, home: Ho
     )  # fmt: skip
     scenario = starter_scenario(
         rng, home.phone, f"have {feature} turned {state}", _feature_openings(home.phone, feature, state),
-        [told(column, kind="denied")],
+        [told(column, kind="denied")], ConsentRule("set_line_feature", {column: state}),
     )  # fmt: skip
     facts = [Fact(column, kind="denied"), Fact("line_status", "suspended"), Fact("suspend_reason", reason)]
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)
@@ -173,8 +173,9 @@ def _restore(world: World, seed: int, split: Split, rng: random.Random, home: Ho
         "line", "lines", "update", {"line_id": home.line_id}, {"status": "active", "suspend_reason": None}
     )
     scenario = starter_scenario(
-        rng, home.phone, "have the line restored", _restore_openings(home.phone), [told("line_status")]
-    )
+        rng, home.phone, "have the line restored", _restore_openings(home.phone), [told("line_status")],
+        agreed_to_restore(home),
+    )  # fmt: skip
     return _task(world, seed, split, scenario, Outcome([row], [Fact("line_status", "active")]), rubric, setup)
 
 
@@ -198,7 +199,8 @@ def _unpaid(world: World, seed: int, split: Split, rng: random.Random, home: Hou
         "done", Say(f"The line {home.phone} is now active."), instead=True,
     )  # fmt: skip
     scenario = starter_scenario(
-        rng, home.phone, "have the line restored", _restore_openings(home.phone), [told("restore", kind="denied")]
-    )
+        rng, home.phone, "have the line restored", _restore_openings(home.phone), [told("restore", kind="denied")],
+        agreed_to_restore(home),
+    )  # fmt: skip
     facts = [Fact("restore", kind="denied"), Fact("suspend_reason", "nonpayment")]
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import random
 
-from journeyman.task import Call, CallPattern, ExpectedRow, Fact, Outcome, Say, Split, Task
+from journeyman.task import Call, CallPattern, ConsentRule, ExpectedRow, Fact, Outcome, Say, Split, Task
 from journeyman.world import World
 from journeyman.world.authoring import Rubric, Script, dollars, money, told
 from journeyman.worlds.telecom.families.common import choices, starter, starter_scenario
@@ -119,8 +119,9 @@ def _change(world: World, seed: int, split: Split, rng: random.Random, home: Hou
     rubric.once("change", "The plan is changed once, not again.")
     row = ExpectedRow("line", "lines", "update", {"line_id": home.line_id}, {"plan_id": wanted})
     scenario = starter_scenario(
-        rng, home.phone, f"move to the {wanted} plan", _change_openings(home.phone, wanted), [told("plan")]
-    )
+        rng, home.phone, f"move to the {wanted} plan", _change_openings(home.phone, wanted), [told("plan")],
+        ConsentRule("change_plan", {"plan_id": wanted}),
+    )  # fmt: skip
     return _task(world, seed, split, scenario, Outcome([row], [Fact("plan", wanted)]), rubric, setup)
 
 
@@ -159,7 +160,7 @@ def _suspended(world: World, seed: int, split: Split, rng: random.Random, home: 
     )  # fmt: skip
     scenario = starter_scenario(
         rng, home.phone, f"move to the {wanted} plan", _change_openings(home.phone, wanted),
-        [told("plan_change", kind="denied")],
+        [told("plan_change", kind="denied")], ConsentRule("change_plan", {"plan_id": wanted}),
     )  # fmt: skip
     facts = [Fact("plan_change", kind="denied"), Fact("line_status", "suspended"), Fact("plan", has)]
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)
@@ -192,7 +193,8 @@ def _same(world: World, seed: int, split: Split, rng: random.Random, home: House
     wrong = Say(f"The plan of {home.phone} is now {other}. The monthly price is {money(price)}.")
     rubric.never("wrong_plan", f"The plan is not given as {other}.", told("plan", other), "done", wrong, instead=True)
     scenario = starter_scenario(
-        rng, home.phone, f"move to the {has} plan", _change_openings(home.phone, has), [told("plan")]
-    )
+        rng, home.phone, f"move to the {has} plan", _change_openings(home.phone, has), [told("plan")],
+        ConsentRule("change_plan", {"plan_id": has}),
+    )  # fmt: skip
     facts = [Fact("plan", has), Fact("monthly_price", dollars(price))]
     return _task(world, seed, split, scenario, Outcome([], facts), rubric, setup)

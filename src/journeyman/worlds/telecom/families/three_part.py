@@ -96,7 +96,9 @@ def make(world: World, seed: int, split: Split) -> Task:
     deep.kind_tone(rubric, home)
     scenario = deep.scenario(
         rng, home, "have a late fee waived, another plan, and the contact details changed", _openings(home, wishes),
-        _settles(wishes), cards=_cards(wishes), consents=_consents(wishes),
+        _settles(wishes), cards=_cards(wishes),
+        # A clerk may ask before the plan is changed as well, although the customer named it.
+        consents=[ConsentRule("change_plan", {"plan_id": wishes.wants}), ConsentRule("update_contact")],
         bundles=[["pin", "email"]] if wishes.refused == "fee" else [],
         small_talk=["I have written it all on a list.", "Three things, and then you are rid of me."],
     )  # fmt: skip
@@ -149,12 +151,6 @@ def _cards(wishes: Wishes) -> list[FactCard]:
     if wishes.email:
         cards.append(FactCard("email", wishes.email, f"My new address is {wishes.email}."))
     return cards
-
-
-def _consents(wishes: Wishes) -> list[ConsentRule]:
-    """A clerk may ask before the plan is changed as well, although the customer named it."""
-    plan = ConsentRule("change_plan", {"plan_id": wishes.wants})
-    return [plan, ConsentRule("update_contact")] if wishes.email else [plan]
 
 
 def _settles(wishes: Wishes) -> list[EventPattern]:

@@ -1,0 +1,100 @@
+"""What a person reads in the cargo desk's announcements, refusals and closings, written by hand.
+
+Same notation as `airline_cargo.py`. `REPORTED` once misled the reader; `VARIED` was written before the rules that mend
+those: 33 of 35 were read at the first try.
+"""
+
+from __future__ import annotations
+
+Row = tuple[str, list[str]]
+
+REPORTED: list[Row] = [
+    ("Thanks. I'll move you to flight FL-8002 and charge the fee of $60.00.", ["fee=60.0"]),
+    ("Moving the shipment to flight FL-8002 now. The fee will be $60.00.", ["fee=60.0"]),
+    ("I will now cancel it; the waybill will become void and the cancellation fee of $653.23 will be charged.", ["fee=653.23"]),
+    ("Cancelling BK-8001 now. The status will be void and the fee is $653.23.", ["booking_id=BK-8001", "fee=653.23"]),
+    ("I'll move it to flight FL-8003 now.", []),
+    ("Great, the shipment will be on flight FL-8003. One moment.", []),
+    ("The declaration will be accepted and the fee of $95.00 will be charged.", ["fee=95.0"]),
+    ("I will request an approval, which will be pending until a manager answers.", []),
+    ("$320.00 of the storage is waived and $160.00 is left to pay.", ["waived_amount=320.0", "fee_waiver=True", "storage=160.0"]),
+    ("I have waived $320.00 of the $480.00 storage, so $160.00 of storage remain to be paid.",
+     ["waived_amount=320.0", "fee_waiver=True", "storage=160.0"]),
+    ("I waived $320.00 of CH-8002, which leaves $160.00 for you to pay.", ["waived_amount=320.0", "charge_id=CH-8002", "storage=160.0"]),
+    ("I cannot correct the pieces because the shipment was accepted.", ["!amendment", "shipment_status=accepted"]),
+    ("The piece count can't be changed any more.", ["!amendment"]),
+    ("Amendments are no longer possible.", ["!amendment"]),
+    ("It's too late to amend the waybill.", ["!amendment"]),
+    ("It's too late to book FL-8001.", ["!booking"]),
+    ("The booking cannot be made until the invoices are paid.", ["!booking"]),
+    ("The claim is rejected because the notice came too late.", ["!claim", "claim_status=rejected"]),
+    ("We have to reject the claim.", ["!claim"]),
+    ("I must decline the claim.", ["!claim"]),
+    ("A claim is not possible any more.", ["!claim"]),
+    ("I'm unable to remove the hold.", ["!lift_hold"]),
+    ("The customs hold can't be removed.", ["!lift_hold"]),
+    ("A release is not possible.", ["!release"]),
+    ("I can't hand the goods over.", ["!release"]),
+    ("The volume changed from 7.2 cbm to 7.8 cbm, the chargeable weight from 1,200 kg to 1,300 kg.",
+     ["volume_cbm=7.8", "chargeable_kg=1300"]),
+    ("Your shipment was moved from flight FL-8001 to flight FL-8002.", ["flight_id=FL-8002", "rebooking=True"]),
+    ("The storage is reduced from $480.00 to $160.00.", ["storage=160.0"]),
+    ("The latest scan was at HVP on May 8, 2026.", ["station=HVP", "event_date=2026-05-08"]),
+    ("On May 8th your shipment was scanned at HVP.", ["station=HVP", "event_date=--05-08"]),
+    ("927-45747236 was already accepted.", ["awb=927-45747236", "shipment_status=accepted"]),
+    ("It has already been accepted.", ["shipment_status=accepted"]),
+    ("Client: Tallis Flowers. Booking: BK-9001, confirmed on FL-8001.",
+     ["booking_id=BK-9001", "booking_status=confirmed"]),
+    ("The flight departs at 2 PM UTC.", ["clock=14:00"]),
+    ("It leaves at 2:00 PM UTC.", ["clock=14:00"]),
+    ("It departs at 14:00Z.", ["clock=14:00"]),
+    ("It departs at 14.00 UTC.", ["clock=14:00"]),
+]  # fmt: skip
+
+VARIED: list[Row] = [
+    ("I'll rebook it to flight FL-8004 in a moment.", []),
+    ("Let me put the shipment on flight FL-8004.", []),
+    ("I am going to waive $75.00 of the storage.", []),
+    ("I can waive $75.00.", []),
+    ("The shipment will be delivered tomorrow.", []),
+    ("The waybill will be void after that.", []),
+    ("The settlement of $640.00 will be paid next week.", []),
+    ("I waived $75.00, and you will get a mail.", ["waived_amount=75.0"]),
+    ("The booking BK-0107 will be confirmed.", ["booking_id=BK-0107"]),
+    ("The fee will be $45.00.", ["fee=45.0"]),
+    ("I can tell you that the storage is $75.00.", ["storage=75.0"]),
+    ("I can't release the shipment without checking the PIN first.", []),
+    ("I cannot amend anything before I have verified you.", []),
+    ("There is no fee for an amendment.", []),
+    ("Nothing prevents a release.", []),
+    ("It is not true that I cannot rebook it.", []),
+    ("$100.00 of the storage is waived and $20.00 is left to pay.", ["waived_amount=100.0", "fee_waiver=True", "storage=20.0"]),
+    ("The pieces can't be changed.", ["!amendment"]),
+    ("It is too late to rebook the shipment.", ["!rebooking"]),
+    ("A booking isn't possible until the account is paid.", ["!booking"]),
+    ("I have to reject your claim.", ["!claim"]),
+    ("The hold cannot be removed by me.", ["!lift_hold"]),
+    ("I can't take off the hold.", ["!lift_hold"]),
+    ("Your claim is rejected.", ["!claim", "claim_status=rejected"]),
+    ("The weight of 900 kg is no piece count.", []),
+    ("The pieces were corrected from 4 to 6.", ["pieces=6", "amendment=True"]),
+    ("The chargeable weight was 900 kg and is now 950 kg.", ["chargeable_kg=950"]),
+    ("It was moved from flight FL-0001 to flight FL-0002.", ["flight_id=FL-0002", "rebooking=True"]),
+    ("Another shipment is on customs hold.", []),
+    ("The last scan was at KHL on 2026-02-02.", ["station=KHL", "event_date=2026-02-02"]),
+    ("927-00012345 has been delivered already.", ["awb=927-00012345", "shipment_status=delivered"]),
+    ("The cut-off is at 9 AM.", ["clock=09:00"]),
+    ("The cut-off was at 10:30 AM local time.", ["clock=10:30"]),
+    ("It departs at 12:15 AM UTC.", ["clock=00:15"]),
+    ("Departure is at 18:05Z.", ["clock=18:05"]),
+]  # fmt: skip
+
+REFUSED: list[tuple[str, str]] = [
+    ("I cannot update the pieces to 6.", "amendment"),
+    ("I can't correct 927-45747236 to 6 pieces.", "amendment"),
+    ("I am not able to hand it over.", "release"),
+    ("I had to reject your claim.", "claim"),
+    ("We can't end the hold.", "lift_hold"),
+    ("We cannot take these dangerous goods.", "dg_acceptance"),
+]  # fmt: skip
+"""Refusals once missed, with what each refuses, whatever else it tells."""
