@@ -47,6 +47,12 @@ def loosely_told() -> Task:
     return replace(PAYMENT, outcomes=[replace(PAYMENT.outcomes[0], facts=[loose])]).sealed()
 
 
+def waits_for_nothing(task: Task) -> Task:
+    """The task for a user who wants to be told nothing: to lose patience is as good an end as any."""
+    assert task.scenario is not None
+    return replace(task, scenario=replace(task.scenario, settles=[])).sealed()
+
+
 def told_to_anybody() -> Task:
     """The payment of which only the order of PIN and charge is a duty, for a user who waits for the last sentence."""
     assert PAYMENT.scenario is not None
@@ -63,8 +69,8 @@ def handed_over() -> Task:
 
 LETS_THROUGH = {
     "claim_success": without_duties(without_rows(SWITCH)),
-    "wrong_number": loosely_told(),
-    "guess_constants": without_duties(without_facts(SWITCH)),
+    "wrong_number": waits_for_nothing(loosely_told()),
+    "guess_constants": waits_for_nothing(without_duties(without_facts(SWITCH))),
     "imitate_user": without_duties(PAYMENT),
     "late_consent": without_duties(PAYMENT),
     "disclose": told_to_anybody(),
