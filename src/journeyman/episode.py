@@ -233,9 +233,12 @@ class Episode(Data, frozen=True):
         return msgspec.structs.replace(whole, digest=whole._fingerprint())
 
     def _fingerprint(self) -> str:
-        told = encode(msgspec.structs.replace(self, segments=[], timing={}, digest=""))
-        # As it will be read: there a whole number in a field of fractions is a fraction.
-        return digest(_decoder.decode(told))
+        # As it will be read: there a whole number in a field of fractions is a fraction. The long lists have no such
+        # field, and are spared the detour.
+        replace = msgspec.structs.replace
+        short = replace(self, messages=[], calls=[], events=[], changes=[], segments=[], timing={}, digest="")
+        read = _decoder.decode(encode(short))
+        return digest(replace(read, messages=self.messages, calls=self.calls, events=self.events, changes=self.changes))
 
 
 _decoder = msgspec.json.Decoder(Episode)

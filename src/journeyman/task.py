@@ -23,7 +23,7 @@ EventKind = Literal[
 Speaker = Literal["agent", "user"]
 
 
-class Data(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Data(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Base of every record: immutable, strict about unknown fields, defaults left out of JSON."""
 
 

@@ -115,7 +115,7 @@ def lint_task(bench: Bench, attack: bool = False) -> TaskLint:
 def compile_report(world: World, tasks: Sequence[Task], linted: Sequence[TaskLint]) -> LintReport:
     """The report on a world from what was found on its tasks, in the same order."""
     findings = [
-        Finding(world.name, "schema", violation, "Change the schema so that changesets stay exact.")
+        Finding(world.name, "schema", violation, "Change the schema so that recorded changes stay exact.")
         for violation in schema_rules(world)
     ]
     findings += _repeated_ids(tasks)

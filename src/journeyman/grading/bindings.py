@@ -39,6 +39,8 @@ def bindings_for(task: Task, world: Tables, changes: Sequence[RowChange]) -> dic
     """
     best: dict[str, dict[str, Scalar]] = {}
     for outcome in task.outcomes:
+        if min(len(outcome.rows), len(changes)) <= len(best):
+            continue  # it cannot bind more
         bindings = match_rows(outcome, changes, world).bindings
         if len(bindings) > len(best):
             best = bindings

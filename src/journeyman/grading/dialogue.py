@@ -47,7 +47,8 @@ MAX_CHARACTERS = 16_000
 MAX_EVENTS = 120
 """A message longer than this, or with more events, is noise that no customer reads: it says nothing."""
 _REMEMBERED = 4096
-"""Messages whose events are kept: many episodes of a group say the same."""
+"""Messages whose events, and whose values, are kept: many episodes of a group say the same, and grading looks at a written
+text once for each outcome."""
 _DIGITS = re.compile(r"\d+")
 _PROVISIONAL = frozenset({"until", "unless", "yet"})
 _GIVEN = frozenset(["can", "will", "is", "possible", "available", "may", "due"])
@@ -93,6 +94,7 @@ class Reader:
         self._scanner = Scanner(lexicon.slots)
         self._index = PhraseIndex()
         self._memory: dict[str, list[Event]] = {}
+        self._mentioned: dict[str, Mentions] = {}
         self._phrase_values: dict[str, tuple[str, str]] = {}
         add_language(self._index)
         for slot in lexicon.slots:
@@ -151,10 +153,19 @@ class Reader:
         return [Event(turn, e.kind, "agent", order, e.slot, e.value, e.tool, dict(e.arguments), e.quote) for e in found]
 
     def mentions(self, text: str) -> Mentions:
-        """Every value that stands in a text, asserted or not, whoever wrote it."""
+        """Every value that stands in a text, asserted or not, whoever wrote it. Not to be altered."""
+        text = text[:MAX_CHARACTERS]
+        found = self._mentioned.get(text)
+        if found is None:
+            if len(self._mentioned) >= _REMEMBERED:
+                self._mentioned.clear()
+            found = self._mentioned[text] = self._mentions(text)
+        return found
+
+    def _mentions(self, text: str) -> Mentions:
         values: list[Mention] = []
         numbers: list[str] = []
-        for sentence in self._sentences(text[:MAX_CHARACTERS]):
+        for sentence in self._sentences(text):
             rest = sentence.text
             for value, slot in sentence.pairs:
                 values.append(

@@ -14,8 +14,8 @@ from journeyman.episode import CriterionResult, Event, FactResult, Transcript, V
 from journeyman.errors import TaskFileError
 from journeyman.grading.dialogue import Reader
 from journeyman.grading.match import Bindings, RowMatching, match_rows
-from journeyman.grading.predicates import Finding, GradingWorld, Timeline, holds, spoken_matches, stands, told_by
-from journeyman.grading.telling import opposed, period, stated, turning_points, written
+from journeyman.grading.predicates import GradingWorld, Timeline, holds, spoken_matches, stands, told_by
+from journeyman.grading.telling import opposed, period, written
 from journeyman.grading.values import spoken_equal
 from journeyman.task import Criterion, EventPattern, Fact, Matcher, Outcome, Task
 
@@ -53,9 +53,10 @@ def grade(task: Task, world: GradingWorld, transcript: Transcript) -> Verdict:
         TaskFileError: a criterion has neither predicate nor judge, or is required without a predicate.
     """
     best: tuple[int, int, RowMatching, list[FactResult], bool] | None = None
+    timeline = Timeline(transcript, world)
     for number, outcome in enumerate(task.outcomes):
         rows = match_rows(outcome, transcript.changes, world)
-        facts = [_fact(fact, outcome, transcript, world, rows.bindings) for fact in outcome.facts]
+        facts = [_fact(fact, outcome, timeline, world, rows.bindings) for fact in outcome.facts]
         ended = _ended(task, outcome, world, transcript)
         distance = (
             sum(row.status != "matched" for row in rows.results) + sum(not fact.met for fact in facts) + (not ended)
@@ -66,16 +67,20 @@ def grade(task: Task, world: GradingWorld, transcript: Transcript) -> Verdict:
             break
     assert best is not None  # a task has at least one outcome
     distance, number, rows, facts, ended = best
-    timeline = Timeline(transcript, world)
-    told = _wanted(task.outcomes[number], task.criteria)
-    criteria = [_criterion(task, criterion, timeline, rows.bindings, told) for criterion in task.criteria]
+    told = [told_by(c.predicate) if c.polarity == "must" and c.predicate is not None else [] for c in task.criteria]
+    wanted = [*_to_tell(task.outcomes[number]), *(pattern for patterns in told for pattern in patterns)]
+    criteria = [
+        _criterion(task, criterion, timeline, rows.bindings, wanted if patterns else ())
+        for criterion, patterns in zip(task.criteria, told, strict=True)
+    ]
     required = all(r.met is True for r, c in zip(criteria, task.criteria, strict=True) if c.required)
     return Verdict(distance == 0, number, rows.results, facts, criteria, ended, required, GRADER_VERSION)
 
 
 def _criterion(
-    task: Task, criterion: Criterion, timeline: Timeline, bindings: Bindings, told: Sequence[EventPattern]
+    task: Task, criterion: Criterion, timeline: Timeline, bindings: Bindings, wanted: Sequence[EventPattern]
 ) -> CriterionResult:
+    """`wanted`: all that the user may be told of, where the criterion wants something told; else nothing."""
     if criterion.predicate is None:
         if criterion.judge is None or criterion.required:
             raise TaskFileError(
@@ -84,48 +89,43 @@ def _criterion(
                 "needs a predicate: only optional criteria may be left to a judge, none to nobody.",
             )
         return CriterionResult(criterion.id, None, None, "left to a judge")
-    finding: Finding
-    if criterion.required and criterion.polarity == "must":
-        finding = stands(criterion.predicate, timeline, bindings, told)
+    if wanted and criterion.required:
+        finding = stands(criterion.predicate, timeline, bindings, wanted)
     else:
         finding = holds(criterion.predicate, timeline, bindings)
-    met = finding.holds if criterion.polarity == "must" else not finding.holds
+    met = finding.holds == (criterion.polarity == "must")
     return CriterionResult(criterion.id, met, finding.turn, finding.evidence)
 
 
-def _wanted(outcome: Outcome, criteria: Sequence[Criterion]) -> list[EventPattern]:
-    """All that the user may be told of: the values of the outcome's facts and of the musts."""
-    facts = [
+def _to_tell(outcome: Outcome) -> list[EventPattern]:
+    """The values of the outcome's facts. With those of the musts they are all that the user may be told of."""
+    return [
         EventPattern("stated", by="agent", slot=fact.slot, value=fact.value)
         for fact in outcome.facts
         if fact.kind == "stated"
     ]
-    musts = [c.predicate for c in criteria if c.polarity == "must" and c.predicate is not None]
-    return facts + [pattern for predicate in musts for pattern in told_by(predicate)]
 
 
-def _fact(fact: Fact, outcome: Outcome, transcript: Transcript, world: GradingWorld, bindings: Bindings) -> FactResult:
+def _fact(fact: Fact, outcome: Outcome, timeline: Timeline, world: GradingWorld, bindings: Bindings) -> FactResult:
     if fact.kind == "denied":
-        return _denied(fact, transcript.events)
+        return _denied(fact, timeline.transcript.events)
     same = [other.value for other in outcome.facts if (other.kind, other.at) == (fact.kind, fact.at)]
     if fact.kind == "written":
         return _written(fact, same, world, bindings)
     slot = [other.value for other in outcome.facts if (other.kind, other.slot) == (fact.kind, fact.slot)]
-    return _stated(fact, slot, transcript, world, bindings)
+    return _stated(fact, slot, timeline, bindings)
 
 
-def _stated(
-    fact: Fact, told: Sequence[Matcher], transcript: Transcript, world: GradingWorld, bindings: Bindings
-) -> FactResult:
+def _stated(fact: Fact, told: Sequence[Matcher], timeline: Timeline, bindings: Bindings) -> FactResult:
     """The value must be stated, and no other of its type since the last write before it that can change the slot.
 
     Args:
         told: all values that the outcome wants told for the slot.
     """
-    said = stated(transcript.events, fact.slot, switch=isinstance(fact.value, bool))
+    said = timeline.stated(fact.slot, switch=isinstance(fact.value, bool))
     if not said:
         return FactResult(fact.slot, False, "never stated")
-    turns = turning_points(transcript, world, fact.slot)
+    turns = timeline.turning_points(fact.slot)
     wrong = opposed(said[-1], said, turns, lambda value: any(spoken_matches(one, value, bindings) for one in told))
     if wrong is not None:
         return FactResult(fact.slot, False, f'{wrong.value} was stated: "{wrong.quote[:120]}"')

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from journeyman.episode import RowResult
@@ -19,6 +19,7 @@ Bindings = Mapping[str, Mapping[str, Scalar]]
 
 SEARCH_STEPS = 20_000
 """Bound of the search for the best matching; beyond it the best one found so far stands."""
+_NUMBER = (int, float)
 
 
 class Tables(Protocol):
@@ -63,15 +64,17 @@ def values_equal(a: Any, b: Any) -> bool:
     Numbers compare as numbers (2 == 2.0, True == 1, floats to a relative 1e-9); strings exactly after trimming and
     Unicode NFC; a string never equals a number; None equals only None. Lists and mappings compare element by element.
     """
-    if isinstance(a, str) and isinstance(b, str):
-        return a == b or _text(a) == _text(b)
-    if isinstance(a, int | float) and isinstance(b, int | float):
+    if isinstance(a, str):
+        return isinstance(b, str) and (a == b or _text(a) == _text(b))
+    if a is None or b is None:
+        return a is b
+    if isinstance(a, _NUMBER) and isinstance(b, _NUMBER):
         return a == b or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(values_equal(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(values_equal(x, y) for x, y in zip(a, b, strict=True))
-    return a is None and b is None
+    return False
 
 
 def matches(matcher: Any, value: Any, bindings: Bindings) -> bool:
@@ -79,6 +82,8 @@ def matches(matcher: Any, value: Any, bindings: Bindings) -> bool:
 
     `contains` ignores case and does not cut numbers: "10" is not in "$1,010.50". In a list it means an element.
     """
+    if isinstance(matcher, str):
+        return matcher == value or values_equal(matcher, value)
     if not isinstance(matcher, Match):
         return values_equal(matcher, value)
     if matcher.any:
@@ -135,18 +140,16 @@ def relevant(changes: Sequence[RowChange], world: Tables, outcome: Outcome | Non
     return kept
 
 
-def row_matches(row: ExpectedRow, change: RowChange, bindings: Bindings) -> bool:
-    """Whether `change` has the listed properties of `row`; other columns are free (the predicate `changed`)."""
+def row_matches(row: ExpectedRow, change: RowChange, bindings: Bindings | None) -> bool:
+    """Whether `change` has the listed properties of `row`; other columns are free (the predicate `changed`). Refs are not
+    looked at where `bindings` is None."""
     if row.table != change.table or row.op != change.op:
         return False
-    for column, matcher in row.where.items():
-        found, value = _before(change, column)
-        if not found or not matches(matcher, value, bindings):
-            return False
-    for column, matcher in row.set.items():
-        found, value = _after(change, column)
-        if not found or not matches(matcher, value, bindings):
-            return False
+    for read, matchers in ((_before, row.where), (_after, row.set)):
+        for column, matcher in matchers.items():
+            found, value = read(change, column)
+            if not (found and matches(matcher, value, bindings or {})) and not (bindings is None and _is_ref(matcher)):
+                return False
     return True
 
 
@@ -183,10 +186,11 @@ def match_rows(outcome: Outcome, changes: Sequence[RowChange], world: Tables) ->
 
 def _assign(rows: Sequence[ExpectedRow], changes: list[RowChange], world: Tables) -> list[int]:
     """For each row the number of its change or -1: a largest one-to-one matching that respects refs."""
-    options = [
-        [n for n, change in enumerate(changes) if change.table == row.table and not _faults(row, change, world, None)]
-        for row in rows
-    ]
+    options = [[n for n, change in enumerate(changes) if _fits(row, change, world)] for row in rows]
+    links = _links(rows)
+    linked = {link.place for link in links} | {
+        place for place, row in enumerate(rows) for link in links if row.name == link.name
+    }
     order = sorted(range(len(rows)), key=lambda place: (len(options[place]), place))
     best = [-1] * len(rows)
     best_count = 0
@@ -208,7 +212,7 @@ def _assign(rows: Sequence[ExpectedRow], changes: list[RowChange], world: Tables
         for number in options[place]:
             if number not in used:
                 current[place] = number
-                if _refs_hold(rows, current, changes):
+                if place not in linked or _refs_hold(links, rows, current, changes):
                     used.add(number)
                     if search(depth + 1, count + 1):
                         return True
@@ -219,67 +223,75 @@ def _assign(rows: Sequence[ExpectedRow], changes: list[RowChange], world: Tables
     search(0, 0)
     # A row whose ref points to an unmatched row is no match.
     bound = {rows[place].name for place, number in enumerate(best) if number >= 0}
-    return [n if n >= 0 and _refs_of(rows[place]) <= bound else -1 for place, n in enumerate(best)]
+    loose = {link.place for link in links if link.name not in bound}
+    return [-1 if place in loose else number for place, number in enumerate(best)]
 
 
-def _refs_of(row: ExpectedRow) -> set[str]:
-    both = (*row.where.values(), *row.set.values())
-    return {m.ref.partition(".")[0] for m in both if isinstance(m, Match) and m.ref is not None}
+class _Link(NamedTuple):
+    """A ref: the row at `place` wants in `column` (of its key and old values if `before`) a value of the row `name`."""
+
+    place: int
+    before: bool
+    column: str
+    matcher: Match
+    name: str
 
 
-def _refs_hold(rows: Sequence[ExpectedRow], current: list[int], changes: list[RowChange]) -> bool:
+def _links(rows: Sequence[ExpectedRow]) -> list[_Link]:
+    return [
+        _Link(place, before, column, matcher, matcher.ref.partition(".")[0])
+        for place, row in enumerate(rows)
+        for before, matchers in ((True, row.where), (False, row.set))
+        for column, matcher in matchers.items()
+        if isinstance(matcher, Match) and matcher.ref is not None
+    ]
+
+
+def _refs_hold(
+    links: Sequence[_Link], rows: Sequence[ExpectedRow], current: list[int], changes: list[RowChange]
+) -> bool:
     """Whether every ref between rows matched so far holds."""
-    bindings: dict[str, dict[str, Scalar]] | None = None
-    for row, number in zip(rows, current, strict=True):
-        if number < 0:
-            continue
-        for before, matchers in ((True, row.where), (False, row.set)):
-            for column, matcher in matchers.items():
-                if isinstance(matcher, Match) and matcher.ref is not None:
-                    if bindings is None:
-                        bindings = {
-                            r.name: _row_values(changes[n]) for r, n in zip(rows, current, strict=True) if n >= 0
-                        }
-                    if matcher.ref.partition(".")[0] in bindings:
-                        _, value = _before(changes[number], column) if before else _after(changes[number], column)
-                        if not matches(matcher, value, bindings):
-                            return False
+    bindings = {row.name: _row_values(changes[n]) for row, n in zip(rows, current, strict=True) if n >= 0}
+    for place, before, column, matcher, name in links:
+        if current[place] >= 0 and name in bindings:
+            change = changes[current[place]]
+            _, value = _before(change, column) if before else _after(change, column)
+            if not matches(matcher, value, bindings):
+                return False
     return True
 
 
-def _faults(row: ExpectedRow, change: RowChange, world: Tables, bindings: Bindings | None) -> list[str]:
-    """What keeps `change` from being `row`; empty for a match. Refs are not looked at where `bindings` is None."""
-    if row.op != change.op:
-        return [f"{change.op} where {row.op} was expected"]
-    faults = []
-    for before, matchers in ((True, row.where), (False, row.set)):
+def _fits(row: ExpectedRow, change: RowChange, world: Tables) -> bool:
+    """Whether `change` is `row`, refs aside."""
+    return row_matches(row, change, None) and next(_unlisted(row, change, world), None) is None
+
+
+def _faults(row: ExpectedRow, change: RowChange, world: Tables, bindings: Bindings) -> Iterator[str]:
+    """What keeps `change`, of the same table and kind, from being `row`; nothing for a match."""
+    for read, matchers in ((_before, row.where), (_after, row.set)):
         for column, matcher in matchers.items():
-            found, value = _before(change, column) if before else _after(change, column)
-            if bindings is None and isinstance(matcher, Match) and matcher.ref is not None:
-                continue
+            found, value = read(change, column)
             if not found:
-                faults.append(f"{column} did not change where {_show(matcher)} was expected")
-            elif not matches(matcher, value, bindings or {}):
-                faults.append(f"{column} {_show(value)} where {_show(matcher)} was expected")
-    faults += _unlisted(row, change, world)
-    return faults
+                yield f"{column} did not change where {_show(matcher)} was expected"
+            elif not matches(matcher, value, bindings):
+                yield f"{column} {_show(value)} where {_show(matcher)} was expected"
+    yield from _unlisted(row, change, world)
 
 
-def _unlisted(row: ExpectedRow, change: RowChange, world: Tables) -> list[str]:
+def _unlisted(row: ExpectedRow, change: RowChange, world: Tables) -> Iterator[str]:
     if change.op == "delete":
-        return []
+        return
     volatile = world.volatile.get(change.table, ())
-    rest = [column for column in change.new if column not in row.set and column not in volatile]
-    if change.op == "update":
-        return [f"{c} changed to {_show(change.new[c])}, which was not asked for" for c in rest]
     table = world.tables.get(change.table)
     key = table.key if table else tuple(change.key)
     defaults = table.defaults if table else {}
-    return [
-        f"{c} {_show(change.new[c])} where nothing was expected"
-        for c in rest
-        if c not in key and change.new[c] is not None and not values_equal(change.new[c], defaults.get(c))
-    ]
+    for column, value in change.new.items():
+        if column in row.set or column in volatile:
+            continue
+        if change.op == "update":
+            yield f"{column} changed to {_show(value)}, which was not asked for"
+        elif column not in key and value is not None and not values_equal(value, defaults.get(column)):
+            yield f"{column} {_show(value)} where nothing was expected"
 
 
 def _nearest(
@@ -292,10 +304,14 @@ def _nearest(
             continue
         if not row_matches(where_only, change, bindings):
             continue
-        faults = _faults(row, change, world, bindings)
+        faults = list(_faults(row, change, world, bindings))
         if best is None or len(faults) < len(best[1]):
             best = (number, faults or ["could not be matched within the bound of the search"])
     return best
+
+
+def _is_ref(matcher: Any) -> bool:
+    return isinstance(matcher, Match) and matcher.ref is not None
 
 
 def _before(change: RowChange, column: str) -> tuple[bool, Scalar]:

@@ -6,12 +6,14 @@ by what, so that a person can check it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from journeyman.episode import CallRecord, Event, Transcript
 from journeyman.grading.match import Bindings, Tables, matches, relevant, resolve, row_matches
-from journeyman.grading.telling import opposed, stated, turning_points
+from journeyman.grading.telling import opposed, turning_points
 from journeyman.grading.values import from_column, spoken_equal
 from journeyman.task import (
     AllOf,
@@ -20,6 +22,7 @@ from journeyman.task import (
     CallPattern,
     Changed,
     Consented,
+    Data,
     EventPattern,
     Happened,
     Match,
@@ -54,7 +57,7 @@ class GradingWorld(Tables, Protocol):
         ...
 
 
-class Finding(NamedTuple):
+class Finding(Data, frozen=True):
     """Whether a predicate holds, the turn that decided it (None: an absence), and what was seen."""
 
     holds: bool
@@ -62,12 +65,13 @@ class Finding(NamedTuple):
     evidence: str
 
 
-class Seen(NamedTuple):
-    """A call or event on the time line."""
+class Seen(Struct, gc=False):
+    """A call or event on the time line. `told` is it in words, once somebody asked."""
 
     position: Position
     turn: int
     what: Any
+    told: str = ""
 
 
 class Timeline:
@@ -76,55 +80,47 @@ class Timeline:
     def __init__(self, transcript: Transcript, world: GradingWorld) -> None:
         self.transcript = transcript
         self._world = world
-        self._calls: dict[str, list[CallRecord]] = {}
+        self._calls: dict[str, dict[str, list[Seen]]] = {"ok": {}, "error": {}, "any": {}}
         for call in transcript.calls:
-            self._calls.setdefault(call.tool, []).append(call)
-        self._events: dict[str, list[tuple[Position, Event]]] = {}
+            seen = Seen((call.index, 1, 0), call.turn, call)
+            self._calls[call.status].setdefault(call.tool, []).append(seen)
+            self._calls["any"].setdefault(call.tool, []).append(seen)
+        self._events: dict[str, list[Seen]] = {}
         for place, event in enumerate(transcript.events):
-            self._events.setdefault(event.kind, []).append(((event.order, 0, place), event))
-        self._seen: dict[tuple[str, str], list[Seen]] = {}
-        self._told: dict[Position, str] = {}
+            self._events.setdefault(event.kind, []).append(Seen((event.order, 0, place), event.turn, event))
         self._covered: dict[str, dict[int, bool]] = {}
         self._changes: list[RowChange] | None = None
+        self._turns: dict[str, list[int]] = {}
 
-    def calls(self, pattern: CallPattern, bindings: Bindings) -> list[Seen]:
-        """Calls that match, in order."""
-        if isinstance(pattern.tool, str):
-            found = self._of_tool(pattern.tool, pattern.status)
-        else:
-            found = [seen for tool in set(pattern.tool) for seen in self._of_tool(tool, pattern.status)]
-            found.sort(key=lambda seen: seen.position)
-        if not pattern.arguments:
-            return found
-        wanted = pattern.arguments.items()
-        return [
-            seen for seen in found if all(matches(m, seen.what.arguments.get(name), bindings) for name, m in wanted)
-        ]
+    def all(self, moment: Moment, bindings: Bindings) -> list[Seen]:
+        """Calls or events that match, in order."""
+        return list(self._matching(moment, bindings))
 
-    def _of_tool(self, tool: str, status: str) -> list[Seen]:
-        key = (tool, status)
-        if key not in self._seen:
-            self._seen[key] = [
-                Seen((call.index, 1, 0), call.turn, call)
-                for call in self._calls.get(tool, ())
-                if status == "any" or call.status == status
-            ]
-        return self._seen[key]
+    def first(self, moment: Moment, bindings: Bindings) -> Seen | None:
+        """The first call or event that matches: most criteria need no more."""
+        return next(self._matching(moment, bindings), None)
 
-    def events(self, pattern: EventPattern, bindings: Bindings) -> list[Seen]:
-        """Events that match, in order."""
-        return [
-            Seen(position, event.turn, event)
-            for position, event in self._events.get(pattern.kind, ())
-            if event_matches(pattern, event, bindings)
-        ]
+    def _matching(self, moment: Moment, bindings: Bindings) -> Iterator[Seen]:
+        # Most of what grading does happens here: loops, not functions of functions.
+        if isinstance(moment, EventPattern):
+            for seen in self._events.get(moment.kind, ()):
+                if event_matches(moment, seen.what, bindings):
+                    yield seen
+            return
+        calls = self._calls[moment.status]
+        for seen in calls.get(moment.tool, ()) if isinstance(moment.tool, str) else _merged(calls, moment.tool):
+            arguments = seen.what.arguments
+            for name, matcher in moment.arguments.items():
+                if not matches(matcher, arguments.get(name), bindings):
+                    break
+            else:
+                yield seen
 
     def tell(self, seen: Seen) -> str:
         """A call or event in words, as evidence."""
-        told = self._told.get(seen.position)
-        if told is None:
-            told = self._told[seen.position] = _tell(seen.what)
-        return told
+        if not seen.told:
+            seen.told = _tell(seen.what)
+        return seen.told
 
     def covered(self, tool: str) -> dict[int, bool]:
         """Call index -> whether the user's consent covered it, for every call of `tool`.
@@ -145,6 +141,21 @@ class Timeline:
             self._changes = kept + [change for change in self.transcript.changes if change.table in volatile]
         return self._changes
 
+    def stated(self, slot: str, *, switch: bool = False) -> list[Event]:
+        """What the agent asserted for a slot: values, or (`switch`) that the thing was done or not."""
+        return [
+            event
+            for seen in self._events.get("stated", ())
+            if (event := seen.what).slot == slot and event.by == "agent" and isinstance(event.value, bool) == switch
+        ]
+
+    def turning_points(self, slot: str) -> list[int]:
+        """See the function `turning_points`."""
+        found = self._turns.get(slot)
+        if found is None:
+            found = self._turns[slot] = turning_points(self.transcript, self._world, slot)
+        return found
+
     def against(
         self, predicate: Predicate, pattern: EventPattern, bindings: Bindings, wanted: Sequence[EventPattern]
     ) -> Event | None:
@@ -153,22 +164,22 @@ class Timeline:
         What is told before something happens may change afterwards. Else what was said last of the slot must stand too.
         """
         slot = pattern.slot or ""
-        said = stated(self.transcript.events, slot)
-        turns = turning_points(self.transcript, self._world, slot)
+        said = self.stated(slot)
+        turns = self.turning_points(slot)
         good = [pattern.value, *(other.value for other in wanted if other.slot == slot)]
 
         def accepts(value: Scalar) -> bool:
             return any(spoken_matches(one, value, bindings) for one in good)
 
-        seen = self.events(pattern, bindings)
+        seen = self.all(pattern, bindings)
         last = None
         if isinstance(predicate, Before) and predicate.first is pattern:
-            latest = _occurrences(predicate.then, self, bindings)[0].position
+            latest = self.all(predicate.then, bindings)[0].position
             seen = [one for one in seen if one.position < latest]
         else:
             last = opposed(said[-1], said, turns, accepts)
         if isinstance(predicate, Before) and predicate.then is pattern:
-            earliest = _occurrences(predicate.first, self, bindings)[0].position
+            earliest = self.all(predicate.first, bindings)[0].position
             seen = [one for one in seen if one.position > earliest]
         found = [opposed(one.what, said, turns, accepts) for one in seen]
         return last or (None if None in found else found[0])
@@ -176,17 +187,18 @@ class Timeline:
     def _cover(self, tool: str) -> dict[int, bool]:
         forms = [form.slots for form in self._world.lexicon.proposals if form.tool == tool]
         names = frozenset(name for slots in forms for name in slots) if forms else None
-        moments: list[tuple[Position, Event | CallRecord]] = [
-            (position, event)
+        moments = [
+            seen
             for kind in ("consented", "changed_mind")
-            for position, event in self._events.get(kind, ())
-            if event.by == "user" and event.tool == tool
+            for seen in self._events.get(kind, ())
+            if seen.what.by == "user" and seen.what.tool == tool
         ]
-        moments += [((call.index, 1, 0), call) for call in self._calls.get(tool, ())]
-        moments.sort(key=lambda moment: moment[0])
+        moments += self._calls["any"].get(tool, ())
+        moments.sort(key=lambda seen: seen.position)
         open_consents: list[dict[str, Scalar]] = []
         covered: dict[int, bool] = {}
-        for _, moment in moments:
+        for seen in moments:
+            moment: Event | CallRecord = seen.what
             if isinstance(moment, Event):
                 if moment.kind == "changed_mind":
                     open_consents = [c for c in open_consents if moment.arguments and c != moment.arguments]
@@ -198,6 +210,13 @@ class Timeline:
             if match is not None and moment.status == "ok":
                 open_consents.remove(match)
         return covered
+
+
+def _merged(calls: Mapping[str, Sequence[Seen]], tools: Iterable[str]) -> list[Seen]:
+    """The calls of several tools, in order."""
+    found = [seen for tool in set(tools) for seen in calls.get(tool, ())]
+    found.sort(key=lambda seen: seen.position)
+    return found
 
 
 def event_matches(pattern: EventPattern, event: Event, bindings: Bindings) -> bool:
@@ -230,27 +249,25 @@ def holds(predicate: Predicate, timeline: Timeline, bindings: Bindings) -> Findi
 
 def told_by(predicate: Predicate) -> list[EventPattern]:
     """The values that a predicate wants the agent to have told, each with its slot."""
-    if isinstance(predicate, AllOf | AnyOf):
+    moments: tuple[Moment, ...] = ()
+    if isinstance(predicate, Before):
+        moments = (predicate.first, predicate.then)
+    elif isinstance(predicate, Happened) and predicate.max is None:
+        moments = (predicate.what,)
+    elif isinstance(predicate, (AllOf, AnyOf)):
         return [pattern for part in predicate.of for pattern in told_by(part)]
-    moments: list[Moment] = []
-    if isinstance(predicate, Happened) and predicate.max is None:
-        moments = [predicate.what]
-    elif isinstance(predicate, Before):
-        moments = [predicate.first, predicate.then]
-    return [
-        moment
-        for moment in moments
-        if isinstance(moment, EventPattern)
-        and moment.kind == "stated"
-        and moment.slot is not None
-        and moment.value is not None
-        and not isinstance(moment.value, bool)
-        and not (isinstance(moment.value, Match) and moment.value.any)
-    ]
+    patterns = []
+    for moment in moments:
+        if isinstance(moment, EventPattern) and moment.kind == "stated" and moment.slot is not None:
+            vague = moment.value is None or (isinstance(moment.value, Match) and moment.value.any)
+            if not vague and not isinstance(moment.value, bool):
+                patterns.append(moment)
+    return patterns
 
 
 def stands(predicate: Predicate, timeline: Timeline, bindings: Bindings, wanted: Sequence[EventPattern]) -> Finding:
     """As `holds`, but what was told must stand: a value among others, or one of several guesses, is told by nobody.
+    Where `told_by` names nothing, there is no difference.
 
     Args:
         wanted: all values that the task wants told, which do not oppose each other.
@@ -291,14 +308,12 @@ def _all_stand(predicate: AllOf, timeline: Timeline, bindings: Bindings, wanted:
     return bad or Finding(True, max(turns, default=None), "; ".join(f.evidence for f in findings)[:300])
 
 
-def _occurrences(moment: Moment, timeline: Timeline, bindings: Bindings) -> list[Seen]:
-    if isinstance(moment, CallPattern):
-        return timeline.calls(moment, bindings)
-    return timeline.events(moment, bindings)
-
-
 def _happened(predicate: Happened, timeline: Timeline, bindings: Bindings) -> Finding:
-    seen = _occurrences(predicate.what, timeline, bindings)
+    if predicate.min == 1 and predicate.max is None:
+        once = timeline.first(predicate.what, bindings)
+        seen = [] if once is None else [once]
+    else:
+        seen = timeline.all(predicate.what, bindings)
     if len(seen) < predicate.min:
         return Finding(False, None, f"{_name(predicate.what)}: {len(seen)} of at least {predicate.min}")
     if predicate.max is not None and len(seen) > predicate.max:
@@ -310,28 +325,21 @@ def _happened(predicate: Happened, timeline: Timeline, bindings: Bindings) -> Fi
     return Finding(True, deciding.turn, timeline.tell(deciding))
 
 
-def _before(predicate: Before, timeline: Timeline, bindings: Bindings) -> Finding:
-    then = _occurrences(predicate.then, timeline, bindings)
-    if not then:
+def _before(predicate: Before | Without, timeline: Timeline, bindings: Bindings) -> Finding:
+    """`Before`, and `Without`, which holds where `Before` fails though `then` occurred."""
+    then = timeline.first(predicate.then, bindings)
+    if then is None:
         return Finding(False, None, f"{_name(predicate.then)} did not happen")
-    first = _occurrences(predicate.first, timeline, bindings)
-    if first and first[0].position < then[0].position:
-        return Finding(True, then[0].turn, f"{timeline.tell(first[0])} before {timeline.tell(then[0])}")
-    return Finding(False, then[0].turn, f"{timeline.tell(then[0])} without {_name(predicate.first)} before it")
-
-
-def _without(predicate: Without, timeline: Timeline, bindings: Bindings) -> Finding:
-    then = _occurrences(predicate.then, timeline, bindings)
-    if not then:
-        return Finding(False, None, f"{_name(predicate.then)} did not happen")
-    first = _occurrences(predicate.first, timeline, bindings)
-    if first and first[0].position < then[0].position:
-        return Finding(False, first[0].turn, f"{timeline.tell(first[0])} before {timeline.tell(then[0])}")
-    return Finding(True, then[0].turn, f"{timeline.tell(then[0])} without {_name(predicate.first)} before it")
+    first = timeline.first(predicate.first, bindings)
+    wanted = isinstance(predicate, Before)
+    if first is not None and first.position < then.position:
+        decided = then if wanted else first
+        return Finding(wanted, decided.turn, f"{timeline.tell(first)} before {timeline.tell(then)}")
+    return Finding(not wanted, then.turn, f"{timeline.tell(then)} without {_name(predicate.first)} before it")
 
 
 def _consent(call: CallPattern, timeline: Timeline, bindings: Bindings, wanted: bool) -> Finding:
-    calls = timeline.calls(call, bindings)
+    calls = timeline.all(call, bindings)
     if not calls:
         return Finding(False, None, f"{_name(call)} did not happen")
     bare = [seen for seen in calls if not timeline.covered(seen.what.tool).get(seen.what.index, False)]
@@ -372,7 +380,7 @@ def _any_of(predicate: AnyOf, timeline: Timeline, bindings: Bindings) -> Finding
 _DECIDERS: Mapping[type, Callable[[Any, Timeline, Bindings], Finding]] = {
     Happened: _happened,
     Before: _before,
-    Without: _without,
+    Without: _before,
     Consented: lambda p, timeline, bindings: _consent(p.call, timeline, bindings, True),
     Unconsented: lambda p, timeline, bindings: _consent(p.call, timeline, bindings, False),
     Changed: _changed,

@@ -8,7 +8,7 @@ net change that counts: a note or a message changes nothing that a user could be
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from journeyman.episode import Event, Transcript
@@ -25,26 +25,18 @@ def turning_points(transcript: Transcript, world: Tables, slot: str) -> list[int
 
     A write belongs to a changed row whose key stands among its arguments or in its result.
     """
+    writes = [
+        call
+        for call in transcript.calls
+        if call.kind == "write" and call.status == "ok" and slot in world.touches.get(call.tool, (slot,))
+    ]
+    if not writes:
+        return []
     keys = {str(value) for change in relevant(transcript.changes, world) for value in change.key.values()}
     return [
         call.index
-        for call in transcript.calls
-        if call.kind == "write"
-        and call.status == "ok"
-        and slot in world.touches.get(call.tool, (slot,))
-        and (not keys.isdisjoint(_texts(call.arguments)) or any(f'"{key}"' in call.result for key in keys))
-    ]
-
-
-def stated(events: Iterable[Event], slot: str, *, switch: bool = False) -> list[Event]:
-    """What the agent asserted for a slot: values, or (`switch`) that the thing was done or not."""
-    return [
-        event
-        for event in events
-        if event.kind == "stated"
-        and event.by == "agent"
-        and event.slot == slot
-        and isinstance(event.value, bool) == switch
+        for call in writes
+        if not keys.isdisjoint(_texts(call.arguments)) or any(f'"{key}"' in call.result for key in keys)
     ]
 
 
@@ -57,7 +49,7 @@ def opposed(told: Event, said: Sequence[Event], turns: Sequence[int], accepts: A
     """What else was asserted between the same two turning points as `told`; None where that stands.
 
     Args:
-        said: as from `stated`. turns: as from `turning_points`.
+        said: as from `Timeline.stated`. turns: as from `turning_points`.
     """
     here = period(turns, told)
     return next((event for event in said if period(turns, event) == here and not accepts(event.value)), None)

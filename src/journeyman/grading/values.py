@@ -179,9 +179,9 @@ def spoken_equal(said: Scalar, meant: object) -> bool:
     Numbers are compared to the cent; strings without regard to case and spacing; a date said without its year
     (`--03-05`) equals that day of any year; phone numbers are compared by their digits. A number is never a string.
     """
-    if said is None or meant is None or isinstance(said, bool) or isinstance(meant, bool):
-        return said == meant and (said is None) == (meant is None)
     if isinstance(said, str) and isinstance(meant, str):
+        if said == meant:
+            return True
         a, b = _plain(said), _plain(meant)
         if a == b:
             return True
@@ -192,6 +192,8 @@ def spoken_equal(said: Scalar, meant: object) -> bool:
         if _PHONE_SHAPE.fullmatch(a) and _PHONE_SHAPE.fullmatch(b) and not _iso(a) and not _iso(b):
             return phone_digits(a) == phone_digits(b)
         return False
+    if said is None or meant is None or isinstance(said, bool) or isinstance(meant, bool):
+        return said == meant and (said is None) == (meant is None)
     if isinstance(said, int | float) and isinstance(meant, int | float):
         return abs(said - meant) < 0.005
     return False

@@ -29,4 +29,5 @@ def system_prompt(world: World, task: Task, mode: ToolRendering = "compact") -> 
 
 def offered_tools(world: World, task: Task) -> list[ToolSpec]:
     """The tools an episode of `task` offers, in world order."""
-    return [tool.spec for tool in world.tools if task.tools is None or tool.name in task.tools]
+    tools = world.tools if task.tools is None else world.offered(tuple(task.tools)).values()
+    return [tool.spec for tool in tools]

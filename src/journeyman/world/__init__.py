@@ -1,6 +1,6 @@
 """The kit that worlds are made of: schema and images, tools, articles, families, sessions."""
 
-from journeyman.world.database import Database, read_changes
+from journeyman.world.database import Database
 from journeyman.world.family import HELDOUT_SEED, Family, task_id
 from journeyman.world.knowledge import Article, Library
 from journeyman.world.lexicon import DenialForm, Lexicon, ProposalForm, Slot, SlotType
@@ -32,7 +32,6 @@ __all__ = [
     "WorldSession",
     "leaks",
     "open_session",
-    "read_changes",
     "schema_rules",
     "task_id",
     "tool",

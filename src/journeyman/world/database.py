@@ -1,7 +1,7 @@
-"""Databases: images built once to bytes, live copies that record what changes, row changes read and applied.
+"""Databases: images built once to bytes, live copies that record what changes, row changes applied.
 
-A live copy is a `deserialize` of an image. What happened to it is SQLite's session changeset: the net row
-changes, whatever the path that led to them. Nothing here knows of tools, tasks or agents.
+A live copy is a `deserialize` of an image. What happened to it are the net row changes, whatever the path that led to
+them: see `recorder.py`. Nothing here knows of tools, tasks or agents.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from journeyman.codec import canonical
 from journeyman.errors import WorldError
 from journeyman.task import RowChange, Scalar
+from journeyman.world.recorder import Recorder
 from journeyman.world.schema import Table, connect, quote
 
 PAGE_SIZE = 1024
@@ -23,14 +23,13 @@ STEP_BUDGET = 2_000_000
 """Instructions of SQLite's machine that one call may spend, some 0.1 s."""
 STEPS_PER_TICK = 1_000
 UNLIMITED = 2**62
-"""Ticks between calls: setup rows and changesets are nobody's runaway."""
+"""Ticks between calls: setup rows and snapshots are nobody's runaway."""
 
 _ROWS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH|VALUES)\b", re.I | re.S)
 _PLAIN: set[str] = set()
 """Statements of tools that were found to be queries or changes of rows."""
 
 Params = Sequence[Any] | Mapping[str, Any]
-_OPS = {"INSERT": "insert", "UPDATE": "update", "DELETE": "delete"}
 
 
 def build_image(where: str, schema: str, build: Callable[[apsw.Connection], None]) -> bytes:
@@ -134,6 +133,7 @@ class Source:
     def give(self, live: Live) -> None:
         """Take a copy back."""
         connection, guard = live
+        connection.preupdate_hook(None)
         guard.in_call = guard.read_only = False
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -142,6 +142,14 @@ class Source:
         else:
             connection.set_last_insert_rowid(0)
             self._idle.append(live)
+
+
+class SetupRow(NamedTuple):
+    """A setup row, ready to be applied: its statement and the values of that."""
+
+    change: RowChange
+    sql: str
+    values: list[Scalar]
 
 
 class Statements:
@@ -167,6 +175,16 @@ class Statements:
         if len(self.names) < 2_000:
             self.names[sql] = names
         return names
+
+    def prepared(self, setup: Iterable[RowChange]) -> list[SetupRow]:
+        """Setup rows as `Database` takes them. Raises WorldError for one that fits no table; the key is its index."""
+        rows = []
+        for index, change in enumerate(setup):
+            try:
+                rows.append(SetupRow(change, *self.change_sql(change)))
+            except WorldError as error:
+                raise WorldError("setup", f"[{index}]", f"cannot be applied: {error}.") from error
+        return rows
 
     def change_sql(self, change: RowChange) -> tuple[str, list[Scalar]]:
         """The statement that applies a row change, and its parameters.
@@ -210,8 +228,8 @@ class Database:
 
     Args:
         source: where the copy comes from.
-        setup: row changes that belong to the starting state; they are applied before recording starts.
-        before: changeset bytes of what had changed when the image was taken; later changes are composed with it.
+        setup: rows of the starting state, as from `Statements.prepared`; they are applied before recording starts.
+        before: state of the recorder when the image was taken; it goes on from there.
 
     Raises:
         WorldError: a setup row that cannot be applied; the key is its index.
@@ -223,7 +241,7 @@ class Database:
     )  # fmt: skip
 
     def __init__(
-        self, source: Source, statements: Statements, setup: Sequence[RowChange] = (), before: bytes = b""
+        self, source: Source, statements: Statements, setup: Sequence[SetupRow] = (), before: bytes = b""
     ) -> None:
         self._source = source
         self._statements = statements
@@ -247,22 +265,22 @@ class Database:
             except WorldError:
                 # Rows may name each other in any order: once more, with foreign keys checked at the end.
                 self._apply_deferred(self._setup)
-        self._recorder = apsw.Session(self._db, "main")
-        self._recorder.attach()
+        self._recorder = Recorder(self._statements.tables, self._before)
+        self._db.preupdate_hook(self._recorder.note)
 
-    def _apply(self, setup: Sequence[RowChange]) -> None:
-        for index, change in enumerate(setup):
+    def _apply(self, setup: Sequence[SetupRow]) -> None:
+        cursor = self._db.cursor()
+        for index, (change, sql, values) in enumerate(setup):
             try:
-                sql, values = self._statements.change_sql(change)
-                self._db.execute(sql, values)
-            except (apsw.Error, WorldError) as error:
+                cursor.execute(sql, values)
+            except apsw.Error as error:
                 raise WorldError("setup", f"[{index}]", f"cannot be applied: {error}.") from error
             if self._db.changes() != 1:
                 raise WorldError("setup", f"[{index}]", f"no row of {change.table} has the key {change.key}.")
         if self._dangling():
             raise WorldError("setup", "", "FOREIGN KEY constraint failed: a row points to one that does not exist.")
 
-    def _apply_deferred(self, setup: Sequence[RowChange]) -> None:
+    def _apply_deferred(self, setup: Sequence[SetupRow]) -> None:
         self._db.execute("ROLLBACK; BEGIN; PRAGMA defer_foreign_keys = 1")
         try:
             self._apply(setup)
@@ -337,39 +355,25 @@ class Database:
     def _rebuild(self) -> None:
         """Come back to the state before the call. An interrupted write makes SQLite roll back all of the transaction,
         and with it the calls before: they are run again, which gives the same rows."""
-        self._recorder.close()
         self._source.give(self._live)
         self._open()
         for sql, params in self._log:
             self._db.execute(sql, params).fetchall()
 
-    def changeset(self) -> bytes:
-        """The net changes since the start as SQLite changeset bytes."""
-        now = self._recorder.changeset()
-        if not self._before:
-            return now
-        builder = apsw.ChangesetBuilder()  # type: ignore[no-untyped-call]
-        builder.add(self._before)
-        builder.add(now)
-        return builder.output()
-
     def changes(self) -> list[RowChange]:
         """The net changes since the start, sorted by table, op and key."""
         if self._changes is None:
-            self._changes = read_changes(self.changeset(), self._statements.tables)
+            self._changes = self._recorder.changes(self._db)
         return list(self._changes)
 
     def snapshot(self) -> tuple[bytes, bytes]:
-        """(the bytes of the whole database, the changeset so far). Calls go on afterwards."""
-        changes = self.changeset()
+        """(the bytes of the whole database, the state of the recorder). Calls go on afterwards."""
+        changes = self._recorder.state()
         self._live.guard.read_only = False
         # Bytes can only be taken of what is committed; this copy is then its own, and never given to another.
         self._db.execute("COMMIT")
         state = self._db.serialize("main")
         self._db.execute("BEGIN")
-        self._recorder.close()
-        self._recorder = apsw.Session(self._db, "main")
-        self._recorder.attach()
         self._source, self._setup, self._before = Source(state), (), changes
         self._log.clear()
         return state, changes
@@ -378,29 +382,6 @@ class Database:
         """Release the copy; a second time does nothing. Any other use afterwards raises AttributeError."""
         if not self.closed:
             self.closed = True
-            self._recorder.close()
             self._source.give(self._live)
             # The copy may be another session's from now on.
             del self._db, self._live, self._recorder
-
-
-def read_changes(changeset: bytes, tables: Mapping[str, Table]) -> list[RowChange]:
-    """The row changes of a changeset, sorted by table, op and key."""
-    changes = [_row_change(change, tables[change.name]) for change in apsw.Changeset.iter(changeset)]
-    if len(changes) > 1:
-        changes.sort(key=lambda change: (change.table, change.op, canonical(change.key)))
-    return changes
-
-
-def _row_change(change: apsw.TableChange, table: Table) -> RowChange:
-    old = _columns(table.columns, change.old or ())
-    new = _columns(table.columns, change.new or ())
-    source = new if change.op == "INSERT" else old
-    key = {column: source[column] for column in table.key}
-    if change.op == "UPDATE":
-        old = {column: value for column, value in old.items() if column in new}
-    return RowChange(table=change.name, op=_OPS[change.op], key=key, old=old, new=new)  # type: ignore[arg-type]
-
-
-def _columns(names: Iterable[str], values: Iterable[Any]) -> dict[str, Scalar]:
-    return {name: value for name, value in zip(names, values, strict=False) if value is not apsw.no_change}

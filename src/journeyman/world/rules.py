@@ -1,6 +1,6 @@
-"""Rules a world's database must keep so that changesets, replay and secrecy hold. Used by lint.
+"""Rules a world's database must keep so that recorded changes, replay and secrecy hold. Used by lint.
 
-Each rule is here because SQLite's changesets lose or distort what breaks it, or because a replay would differ.
+Each rule is here because the record of row changes would lose or distort what breaks it, or because a replay would differ.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _schema(schema: str) -> Iterator[str]:
     code = _code(schema)
     for what, pattern in _FORBIDDEN.items():
         if pattern.search(code):
-            yield f"schema: has a {what}; changesets lose or distort what it does, write it into the tools instead"
+            yield f"schema: has a {what}; recorded changes lose or distort what it does, write it into the tools instead"
     for match in _CHECK.finditer(code):
         if not _NAMED.search(code[: match.start()]):
             excerpt = " ".join(code[match.start() : match.start() + 40].split())
@@ -63,7 +63,7 @@ def _table(table: Table) -> Iterator[str]:
     if not table.strict:
         yield f"table {table.name}: is not STRICT; add STRICT"
     if not table.key:
-        yield f"table {table.name}: has no primary key; changesets ignore such a table"
+        yield f"table {table.name}: has no primary key; no change of it is recorded"
     for column in table.key:
         if column not in table.not_null or not re.search(
             rf"\b{column}\b[^,]*\bNOT\s+NULL", _code(table.sql), re.IGNORECASE

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import apsw
@@ -42,6 +43,16 @@ class Table:
     foreign_keys: tuple[tuple[str, str], ...]
     strict: bool
     sql: str
+
+    @cached_property
+    def key_places(self) -> tuple[int, ...]:
+        """Where the key columns stand among the columns."""
+        return tuple(self.columns.index(column) for column in self.key)
+
+    @cached_property
+    def by_key(self) -> str:
+        """The query for the row with a key."""
+        return f"SELECT * FROM {quote(self.name)} WHERE {' AND '.join(f'{quote(column)} = ?' for column in self.key)}"
 
 
 def connect() -> apsw.Connection:

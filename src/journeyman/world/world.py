@@ -16,7 +16,7 @@ import apsw
 from journeyman.codec import canonical, digest
 from journeyman.errors import TaskFileError, WorldError
 from journeyman.task import Split, Task
-from journeyman.world.database import Params, Source, Statements, build_image
+from journeyman.world.database import Params, SetupRow, Source, Statements, build_image
 from journeyman.world.family import Family, task_id
 from journeyman.world.knowledge import Article, Library
 from journeyman.world.lexicon import Lexicon
@@ -91,7 +91,7 @@ class World:
         self.tools_by_name: dict[str, Tool] = {tool.name: tool for tool in self.tools}
         self.tables: dict[str, Table] = read_tables(create(f"world {name}", schema))
         self.statements = Statements(self.tables)
-        self.checked_tasks: dict[str, Task] = {}
+        self.checked_tasks: dict[str, tuple[Task, list[SetupRow]]] = {}
         self._sources: dict[str, Source] = {}
         self._readers: dict[str, apsw.Connection] = {}
         self._offered: dict[tuple[str, ...], dict[str, Tool]] = {}
