@@ -113,6 +113,18 @@ def test_hostile_text_is_read_quickly_and_its_events_can_be_stored(text: str) ->
     encode(events)
 
 
+def test_only_so_many_texts_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialogue, "_REMEMBERED", 3)
+    reader = Reader(LEXICON)
+    for number in range(10):
+        text = f"Your balance is ${number}.50."
+        for _ in range(2):
+            assert [event.value for event in reader.read_agent(text, 0, 0)] == [number + 0.5]
+            assert [mention.value for mention in reader.mentions(text).values] == [number + 0.5]
+        assert len(reader._memory) <= 3
+        assert len(reader._mentioned) <= 3
+
+
 def test_a_message_that_nobody_reads_says_nothing() -> None:
     assert READER.read_agent("Your balance is $167. " + "x" * 1_000_000, 0, 0) == []
     assert READER.read_agent(" ".join(f"Your balance is ${n}." for n in range(500)), 0, 0) == []

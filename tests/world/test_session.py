@@ -266,6 +266,26 @@ def test_setup_rows_may_name_each_other_in_any_order(world, task):
     assert session.changes() == []
 
 
+def test_only_so_many_checked_tasks_are_kept_and_each_has_its_own_rows(monkeypatch):
+    monkeypatch.setattr("journeyman.world.session.MAX_KEPT", 2)
+    world = library()
+    tasks = [
+        msgspec.structs.replace(
+            world.tasks("train")[0], setup=[RowChange("books", "update", {"id": "B-1"}, new={"copies": copies})]
+        ).sealed()
+        for copies in (5, 6, 7, 5)
+    ]
+    for _ in range(2):
+        for number, task in enumerate(tasks):
+            session = open_session(world, task)
+            [book] = session._db.all("SELECT copies FROM books WHERE id = 'B-1'")
+            assert book["copies"] == (5, 6, 7, 5)[number]
+            assert len(world.checked_tasks) <= 2
+    # An altered task is looked at afresh, even where one with its hash was checked.
+    with pytest.raises(TaskFileError, match="hash"):
+        open_session(world, msgspec.structs.replace(tasks[-1], setup=tasks[1].setup))
+
+
 def test_ids_of_setup_rows_are_not_generated_again(world, task):
     taken = RowChange(
         "loans", "insert", {"id": "LN-0008"}, new={"member_id": "M-1", "book_id": "B-1", "due": "2026-03-03"}

@@ -147,13 +147,13 @@ class CachedAttention:
         total, count = len(slot.tokens), end - first
         mask = None
         if total > count:
-            mask = self._hide_beyond(torch.arange(total - count + 1, total + 1))
+            mask = self._hide_beyond(torch.arange(total - count + 1, total + 1), self._dtype)
         return _Chunk(slot, first, end, mask)
 
-    def _hide_beyond(self, lengths: Tensor) -> Tensor:
+    def _hide_beyond(self, lengths: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """0 at places before each length, −∞ from there on: (lengths, largest length)."""
         hidden = torch.arange(int(lengths.max()))[None, :] >= lengths[:, None]
-        mask = torch.zeros(hidden.shape, dtype=self._dtype)
+        mask = torch.zeros(hidden.shape, dtype=dtype)
         return mask.masked_fill_(hidden, float("-inf")).to(self._device)
 
     def _attend_own(self, run: _Run, q: Tensor, keys: Tensor, values: Tensor, out: Tensor, sums: Tensor) -> None:
@@ -215,7 +215,7 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> tupl
         )
         return out, sums
     # With few queries plain products of contiguous matrices take half the time of the CPU's fused kernel in bfloat16.
-    scores = torch.add(mask.float(), q @ k.contiguous().transpose(-1, -2), alpha=scale)
+    scores = torch.add(mask, q @ k.contiguous().transpose(-1, -2), alpha=scale)
     top = scores.amax(dim=-1, keepdim=True)
     weights = scores.sub_(top).exp_()
     totals = weights.sum(dim=-1, keepdim=True)

@@ -82,8 +82,6 @@ def matches(matcher: Any, value: Any, bindings: Bindings) -> bool:
 
     `contains` ignores case and does not cut numbers: "10" is not in "$1,010.50". In a list it means an element.
     """
-    if isinstance(matcher, str):
-        return matcher == value or values_equal(matcher, value)
     if not isinstance(matcher, Match):
         return values_equal(matcher, value)
     if matcher.any:
@@ -145,10 +143,14 @@ def row_matches(row: ExpectedRow, change: RowChange, bindings: Bindings | None) 
     looked at where `bindings` is None."""
     if row.table != change.table or row.op != change.op:
         return False
+    known = bindings or {}
     for read, matchers in ((_before, row.where), (_after, row.set)):
         for column, matcher in matchers.items():
+            if bindings is None and _is_ref(matcher):
+                continue
             found, value = read(change, column)
-            if not (found and matches(matcher, value, bindings or {})) and not (bindings is None and _is_ref(matcher)):
+            # What is equal matches, and most of it is.
+            if not found or not (matcher == value or matches(matcher, value, known)):
                 return False
     return True
 
