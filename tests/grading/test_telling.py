@@ -102,6 +102,7 @@ def required(predicate: Predicate, *events: Event, more: Predicate | None = None
 TELLS = Happened(told("balance", 20))
 AFTER = Before(CallPattern("take_payment"), told("balance", 20))
 EITHER = AnyOf([AFTER, Before(CallPattern("find"), told("charge", 20))])
+ANYBODY = Happened(EventPattern("stated", slot="balance", value=20))
 EARLY = Before(told("balance", 20), CallPattern("take_payment"))
 
 
@@ -123,6 +124,7 @@ EARLY = Before(told("balance", 20), CallPattern("take_payment"))
         (EITHER, said("I charged $20.00. Your balance is $20.00. Your balance is $30.00.", 2), False),
         (EARLY, [*said("Your balance is $20.00.", 1), *said("Your balance is $30.00.", 2)], True),
         (EARLY, said("Your balance is $20.00. Your balance is $30.00.", 1), False),
+        (ANYBODY, [event(2, "stated", "user", slot="balance", value=20)], True),
     ],
 )
 def test_a_required_statement_must_stand(predicate: Predicate, events: list[Event], met: bool) -> None:

@@ -165,6 +165,8 @@ class Timeline:
         """
         slot = pattern.slot or ""
         said = self.stated(slot)
+        if not said:  # the pattern is met by what nobody asserted: the user's words, or that something was done
+            return None
         turns = self.turning_points(slot)
         good = [pattern.value, *(other.value for other in wanted if other.slot == slot)]
 
@@ -182,7 +184,7 @@ class Timeline:
             earliest = self.all(predicate.first, bindings)[0].position
             seen = [one for one in seen if one.position > earliest]
         found = [opposed(one.what, said, turns, accepts) for one in seen]
-        return last or (None if None in found else found[0])
+        return last or (found[0] if found and None not in found else None)
 
     def _cover(self, tool: str) -> dict[int, bool]:
         forms = [form.slots for form in self._world.lexicon.proposals if form.tool == tool]
