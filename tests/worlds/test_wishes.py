@@ -9,7 +9,7 @@ import pytest
 from telecom_play import before, is_call, made, passed, played, said
 
 from journeyman.episode import Event
-from journeyman.rollout.loop import reader_of
+from journeyman.grading.grade import reader_of
 from journeyman.rollout.user import ScriptedUser, UserState
 from journeyman.task import Call, Say, Task
 from journeyman.worlds import load_world

@@ -11,8 +11,8 @@ from journeyman.curriculum.lint_bench import Bench, spliced
 from journeyman.curriculum.lint_order import reorderings, same_effect, same_records
 from journeyman.curriculum.lint_own import OWN_SHARE, names_own, own_names, same_predicate
 from journeyman.episode import Episode, Verdict
+from journeyman.grading.grade import reader_of
 from journeyman.rollout.attacks import ATTACKS
-from journeyman.rollout.loop import reader_of
 from journeyman.rollout.scenario_check import scenario_problems
 from journeyman.rollout.scripted import SCRIPTED
 from journeyman.task import Call, Criterion, Data, FactCard, Step, Task, task_hash

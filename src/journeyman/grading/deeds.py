@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from journeyman.grading.language import CALLER_DOES, FINITE, HAPPENED, NO_DEED, OTHERS, PROGRESSIVE
-from journeyman.grading.phrases import PAST_WORDS, Hit
+from journeyman.grading.phrases import Hit, is_past
 from journeyman.grading.sentences import Sentence
 from journeyman.grading.values import Value
 
@@ -59,11 +59,6 @@ def _reports(between: list[str]) -> bool:
 
 def _has_happened(words: list[str], start: int, end: int) -> bool:
     return any(is_past(words[place]) and place and words[place - 1] in HAPPENED for place in range(start, end))
-
-
-def is_past(word: str) -> bool:
-    """Whether the word looks like the past form of a verb."""
-    return (word.endswith("ed") and not word.endswith("eed")) or word in PAST_WORDS
 
 
 def _has_future_passive(words: list[str], hit: Hit) -> bool:

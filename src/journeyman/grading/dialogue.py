@@ -32,11 +32,10 @@ from journeyman.grading.deeds import (
     is_long_past,
     is_of_another,
     is_overcome,
-    is_past,
     is_turned_around,
 )
 from journeyman.grading.language import add_language
-from journeyman.grading.phrases import Hit, PhraseIndex, Tokens, tokens_of
+from journeyman.grading.phrases import Hit, PhraseIndex, Tokens, is_past, tokens_of
 from journeyman.grading.proposals import Proposals
 from journeyman.grading.sentences import MAX_TOKENS, PLAIN, Sentence, Span, question_start, split
 from journeyman.grading.values import Scanner, Value

@@ -145,7 +145,7 @@ def _written(fact: Fact, told: Sequence[Matcher], world: GradingWorld, bindings:
     if not isinstance(text, str):
         return FactResult(fact.slot, False, f"no text {fact.at}")
     found, other = written(
-        _reader_of(world).mentions(text).values,
+        reader_of(world).mentions(text).values,
         fact.slot,
         lambda value: spoken_matches(fact.value, value, bindings),
         lambda value: any(spoken_matches(one, value, bindings) for one in told),
@@ -156,8 +156,8 @@ def _written(fact: Fact, told: Sequence[Matcher], world: GradingWorld, bindings:
 
 
 @functools.lru_cache(maxsize=16)
-def _reader_of(world: GradingWorld) -> Reader:
-    """The reader of the world's words; it holds no state."""
+def reader_of(world: GradingWorld) -> Reader:
+    """The world's reader of free text; it holds no state, so all episodes and their grading share it."""
     return Reader(world.lexicon)
 
 

@@ -131,6 +131,11 @@ IRREGULAR = {
 PAST_WORDS = frozenset(word for words in IRREGULAR.values() for word in words)
 
 
+def is_past(word: str) -> bool:
+    """Whether the word looks like the past form of a verb."""
+    return (word.endswith("ed") and not word.endswith("eed")) or word in PAST_WORDS
+
+
 def inflections(verb: str, *, past: bool) -> set[str]:
     """-ing form of a regular verb, with `past` also -s and -ed ("cancel" gives both single and double l)."""
     stem = verb[:-1] if verb.endswith("e") else verb

@@ -20,7 +20,7 @@ from journeyman.grading.language import (
     SUBJECTS,
     SUPPORTING,
 )
-from journeyman.grading.phrases import PAST_WORDS, Hit, Tokens
+from journeyman.grading.phrases import Hit, Tokens, is_past
 from journeyman.grading.values import Value
 
 MAX_TOKENS = 240
@@ -236,7 +236,7 @@ def _ends_denial(text: str, tokens: Tokens, denied: int, place: int, joined: boo
         return place > denied + 2 and words[place] in _ACTORS
     if not joined or not _UNCOORDINATED.isdisjoint(words[denied : place - 1]):
         return False
-    if words[place] in FINITE or (_is_past(words[place]) and _denies_base(words, denied)):
+    if words[place] in FINITE or (is_past(words[place]) and _denies_base(words, denied)):
         return True
     return _has_own_verb(text, tokens, place)
 
@@ -266,10 +266,6 @@ def _denies_base(words: Sequence[str], denied: int) -> bool:
     if rest[:1] == ["be"] and words[denied + 1 : denied + 3] == ["be", "able"]:
         rest = rest[1:]
     return bool(rest) and rest[0] not in ("be", "have")
-
-
-def _is_past(word: str) -> bool:
-    return (word.endswith("ed") and not word.endswith("eed")) or word in PAST_WORDS
 
 
 def question_start(text: str, tokens: Tokens, openers: Sequence[Hit]) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import time
 from collections.abc import Iterator
@@ -37,8 +36,7 @@ from journeyman.episode import (
     Verdict,
 )
 from journeyman.errors import EndpointError
-from journeyman.grading.dialogue import Reader
-from journeyman.grading.grade import Grader, grade
+from journeyman.grading.grade import Grader, grade, reader_of
 from journeyman.grading.reward import reward
 from journeyman.recipe import Limits, Reward
 from journeyman.rollout.interpret import silence
@@ -362,12 +360,6 @@ def _blaming_the_user() -> Iterator[None]:
         raise  # the machinery's failure, not the user's
     except Exception as error:
         raise _UserFailed(error) from error
-
-
-@functools.lru_cache(maxsize=16)
-def reader_of(world: World) -> Reader:
-    """The world's reader of free text; it holds no state, so all episodes share it."""
-    return Reader(world.lexicon)
 
 
 def error_result(code: str, message: str) -> str:

@@ -6,7 +6,7 @@ When first read: 36 of 100 PROPOSALS, 13 of 15 OTHERS.
 
 from __future__ import annotations
 
-Row = tuple[str, list[str]]
+from .identification import SAME, Row
 
 _PAY = ["take_payment(amount=218.8,method_digits=5806)"]
 _PAY_ID = ["take_payment(amount=218.8,method_id=PM-8002)"]
@@ -174,24 +174,6 @@ OTHERS: list[Row] = [
 ]
 
 IDENTIFICATION: list[Row] = [
-    ("Please verify your identity.", ["pin"]),
-    ("That PIN didn't match. Please double-check it and try again.", ["pin"]),
-    ("I need to verify your identity first.", ["pin"]),
-    ("Could you verify your identity, please?", ["pin"]),
-    ("Before we go on, I have to verify your identity.", ["pin"]),
-    ("Can you confirm your identity?", ["pin"]),
-    ("The PIN is wrong. Could you try again?", ["pin"]),
-    ("That PIN is not correct. Please try again.", ["pin"]),
-    ("Your PIN did not match our records. Please check it once more.", ["pin"]),
-    ("The PIN you gave doesn't match. Please enter it again.", ["pin"]),
-    ("That PIN was wrong. Would you double-check it?", ["pin"]),
-    ("Please authenticate yourself.", ["pin"]),
-    ("Please identify yourself.", ["pin"]),
+    *SAME,
     ("How can you prove that you are the account holder? I need proof of your identity.", ["pin"]),
-    ("I have verified your identity.", []),
-    ("Thanks, your identity is verified.", []),
-    ("Your PIN matches. I will try again to load the page.", []),
-    ("Please try turning it off and on again.", []),
-    ("The page didn't load. Please try again later.", []),
-    ("I will check it once more.", []),
 ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from journeyman.codec import seed_of
 from journeyman.episode import Event, Turn
-from journeyman.rollout.loop import reader_of
+from journeyman.grading.grade import reader_of
 from journeyman.rollout.policy import EpisodeContext
 from journeyman.rollout.scripted import Script, ScriptedPolicy, call_turn
 from journeyman.task import Call, Fact, Say, Step, Task
