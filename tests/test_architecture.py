@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "journeyman"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-RECORDS = {"task", "episode", "recipe", "remote", "sections", "errors", "codec"}
+RECORDS = {"task", "episode", "recipe", "stages", "stage_checks", "remote", "sections", "serving", "errors", "codec"}
 
 
 def allowed_imports() -> dict[str, set[str]]:
@@ -68,7 +68,7 @@ def test_boxes_of_the_picture_are_folders() -> None:
 
 
 def test_torch_is_imported_by_the_engine_alone() -> None:
-    heavy = {"torch", "transformers", "peft"}
+    heavy = {"torch", "transformers", "peft", "accelerate"}
     for path in PACKAGE.rglob("*.py"):
         if heavy & {m.split(".")[0] for m in imported_modules(path)}:
             assert path.relative_to(PACKAGE).parts[0] == "engine", path

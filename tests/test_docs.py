@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
@@ -22,13 +22,17 @@ from msgspec import Struct
 
 from journeyman import episode, task
 from journeyman.curriculum.lint import lint_world
-from journeyman.engine.base import Trainer
+from journeyman.curriculum.traces import TraceCounts
+from journeyman.engine.base import LossSettings, Trainer
 from journeyman.episode import CriterionResult, Episode, Failure, Verdict
 from journeyman.evaluate.statistics import jeffreys
 from journeyman.grading.reward import rubric
-from journeyman.recipe import parse_recipe
+from journeyman.recipe import PHASES, ROLES, Grpo, Objective, Opd, Recipe, Sft, TaskFilter, Teacher, parse_recipe
 from journeyman.task import Criterion
+from journeyman.train import credit
+from journeyman.train.alarm import alarm
 from journeyman.train.checkpoint import State
+from journeyman.train.opd import OpdMethod
 from journeyman.train.provenance import Actor, Provenance
 from journeyman.train.runfolder import RunFolder, Superseded
 from journeyman.train.tokens import PackedSegment, TokenLine
@@ -46,7 +50,10 @@ TERMS = {
     "trainer", "recipe", "run", "verdict", "outcome", "pass band", "clean pass", "gated_rubric", "binary", "pass@1",
     "pass^k", "observed k/k", "jeffreys interval", "bootstrap interval", "paired difference",
     "minimum detectable difference", "zero-signal group", "failure kind", "replay", "reuse", "held-out", "fault",
-    "pushback", "change of mind", "judge", "calibration",
+    "pushback", "change of mind", "judge", "calibration", "stage", "method", "objective", "advantage", "aggregation",
+    "correction", "reference", "monitor", "alarm", "teacher", "trace", "slip", "bridge", "on-policy distillation", "pivot",
+    "profile", "posterior", "continuation", "functional equivalence", "age", "staleness", "full-parameter training",
+    "canary", "plan",
 }  # fmt: skip
 
 
@@ -124,6 +131,9 @@ def test_kinds_and_figures_of_the_glossary() -> None:
     spoken = re.search(r"dialogue: (.+?)\.", known["Event"])
     assert spoken is not None
     assert re.split(r", | or ", spoken[1]) == list(get_args(task.EventKind))
+    choices = get_type_hints(Objective)
+    for term in ("Advantage", "Aggregation", "Correction"):
+        assert ticked(known[term]) == {*get_args(choices[term.lower()])} - {"none"}
     assert jeffreys(0, 8).low == 0.0
     assert f"{jeffreys(0, 8).high:.3f}" == "0.262"
     assert "[0, 0.262]" in known["Jeffreys interval"]
@@ -234,11 +244,14 @@ def test_every_field_of_an_episode_is_explained() -> None:
     nested = (
         episode.Seeds, episode.SamplingSettings, episode.Message, episode.ToolCall, episode.CallRecord, episode.Event,
         task.RowChange, episode.Verdict, episode.RowResult, episode.FactResult, episode.CriterionResult, episode.Usage,
-        Superseded, TokenLine, PackedSegment,
+        episode.Continued, Superseded, TokenLine, PackedSegment,
     )  # fmt: skip
     assert fields(*nested) <= ticked(text)
     assert set(get_args(episode.Ended)) <= ticked(text)
     assert set(get_args(Failure)) <= ticked(text)
+    assert {"NAME-" + suffix for suffix in PHASES} <= ticked(text)
+    (usage,) = re.findall(r"^\| `usage` \| .*$", text, flags=re.MULTILINE)
+    assert set(ROLES) <= ticked(usage)
 
 
 def test_every_key_of_a_recorded_line_is_explained(run_home: Path) -> None:
@@ -256,31 +269,115 @@ def test_fields_of_provenance_and_state_are_explained() -> None:
     assert fields(State) <= ticked(section(RUNS, "How a checkpoint commits"))
 
 
+# Lines of metrics
+
+KINDS = {"train", "evaluate", "monitor", "traces", "profile", "posterior", "chosen", "alarm"}
+
+
 def every_line(folder: Path) -> Iterable[dict[str, Any]]:
     """Lines of metrics, those that no longer count included."""
     return map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
 
 
-def test_metrics_hold_the_keys_of_the_table_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run with an engine of one number, stopped and resumed; what a real engine reports is in `Trainer.update`."""
-    pytest.importorskip("tokenizers")
-    monkeypatch.syspath_prepend(str(ROOT / "tests" / "train"))
+def subsections(text: str) -> dict[str, str]:
+    """Title -> text."""
+    return dict(part.split("\n", 1) for part in text.split("\n### ")[1:])
+
+
+def row(text: str, key: str) -> str:
+    """The row of a table whose first cell names the key."""
+    (found,) = re.findall(rf"^\| [^|]*`{key}`[^|]* \| .*$", text, flags=re.MULTILINE)
+    return str(found)
+
+
+def all_choices() -> Recipe:
+    """SFT; distillation with a KL; asynchronous RL with a correction, whose best weights are kept."""
     desk_run = importlib.import_module("desk_run")
-    metrics = tmp_path / "run" / "metrics.jsonl"
-    # Between two commits: this step's line of metrics is there, its checkpoint is not.
-    stopped = desk_run.sit(tmp_path / "run", stop=lambda: b'"stage":"grpo","step":1' in metrics.read_bytes())
-    assert stopped.stopped is not None
-    assert desk_run.sit(tmp_path / "run").stopped is None
-    lines = list(every_line(tmp_path / "run"))
-    assert {line["kind"] for line in lines} == {"train", "evaluate", "monitor", "traces", "superseded"}
-    marker = next(line for line in lines if line["kind"] == "superseded")
+    monitored = {"evaluate_every": 1, "monitor": TaskFilter(limit=1), "keep": "best"}
+    small: dict[str, Any] = {"steps": 2, "groups": 2, "group_size": 3}
+    in_advantage = Objective(kl="advantage", kl_coefficient=0.1)
+    stages = [
+        Sft(steps=1, batch=2),
+        Opd(teacher=Teacher(stage="sft"), objective=in_advantage, beta_end=0.5, **small),
+        Grpo(max_staleness=1, objective=Objective(correction="truncated"), **small, **monitored),
+    ]
+    changed: Recipe = msgspec.structs.replace(desk_run.recipe(), stage=stages)
+    return changed
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Lines of runs with engines of one number: one that was stopped and resumed, one with what its stages leave out, one with
+    pivots; and an alarm."""
+    pytest.importorskip("tokenizers")
+    home = tmp_path_factory.mktemp("recorded")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "tests" / "train"))
+        desk_run, pivots = importlib.import_module("desk_run"), importlib.import_module("test_pivot_runs")
+        metrics = home / "stopped" / "metrics.jsonl"
+        # Between two commits: this step's line of metrics is there, its checkpoint is not.
+        stopped = desk_run.sit(home / "stopped", stop=lambda: b'"stage":"grpo","step":1' in metrics.read_bytes())
+        assert stopped.stopped is not None
+        assert desk_run.sit(home / "stopped").stopped is None
+        desk_run.sit(home / "choices", all_choices())
+        desk_run.sit(home / "pivots", pivots.recipe(), build=pivots.build)
+    lines = [line for name in ("stopped", "choices", "pivots") for line in every_line(home / name)]
+    monitored = {"kind": "monitor", "stage": "rl", "pass_rate": 0.5}
+    rising = [{"kind": "train", "stage": "rl", "step": step, "reward_mean": step / 9} for step in range(1, 7)]
+    raised = alarm([{**monitored, "step": 1}, *rising, {**monitored, "step": 6}], "rl", patience=1)
+    assert raised is not None
+    return [*lines, raised]
+
+
+def told_of(function: Any) -> set[str]:
+    """The keys that a docstring says are returned."""
+    told = (function.__doc__ or "").replace("``", "`").split("Returns:")[1].split("Raises:")[0]
+    return ticked(told)
+
+
+def test_metrics_hold_the_keys_of_the_tables_and_no_others(recorded: list[dict[str, Any]]) -> None:
+    """What a real engine reports, and a teacher behind an endpoint, is in the docstrings of those who report it."""
     text = section(RUNS, "A line of metrics.jsonl")
-    assert marker.keys() - {"kind"} == {"from", "stages"} <= ticked(text.rsplit("\n| ", 1)[1])
-    seen = {key for line in lines if line["kind"] != "superseded" for key in line}
-    reported = ticked((Trainer.update.__doc__ or "").replace("``", "`").split("Returns:")[1].split("Raises:")[0])
-    assert reported >= {"entropy", "kl_k3", "ratio_mean", "tokens", "seconds"}
+    tables = {title: first_cells(part) for title, part in subsections(text).items()}
+    assert {line["kind"] for line in recorded} == KINDS | {"superseded"}
+    seen: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    for line in recorded:
+        if line["kind"] != "superseded":
+            named = (re.sub(rf"^(tokens_(?:in|out)put)_(?:{'|'.join(ROLES)})$", r"\1_ROLE", key) for key in line)
+            seen[line["kind"]] |= {re.sub(r"^dropped_\w+$", "dropped_REASON", key) for key in named}
     renamed = {"tokens": "tokens_trained", "seconds": "update_seconds"}
-    assert first_cells(text) == seen | {renamed.get(name, name) for name in reported}
+    engine = told_of(Trainer.update) - {*get_args(get_type_hints(LossSettings)["kind"])}
+    assert engine >= {"entropy", "kl_k3", "ratio_mean", "adapter_norm", "tokens", "seconds"}
+    told = {renamed.get(name, name) for name in engine} | told_of(OpdMethod.prepare) | told_of(credit.prepare)
+    assert told >= {"teacher_tokens", "kl_sampler", "kl_reference", "beta"}
+    seen["train"] |= told
+    for kind in KINDS:
+        own = {title for title in tables if title == "All kinds" or kind in ticked(title)}
+        assert len(own) >= 2, kind
+        assert seen[kind] <= set[str]().union(*(tables[title] for title in own)), kind
+    for title, keys in tables.items():
+        of_kinds = ticked(title) or KINDS
+        for key in keys:
+            assert any(key in seen[kind] for kind in of_kinds), f"{title}: nothing writes {key}"
+
+
+def test_what_lies_inside_of_a_line_is_explained(recorded: list[dict[str, Any]]) -> None:
+    parts = subsections(section(RUNS, "A line of metrics.jsonl"))
+    marker = next(line for line in recorded if line["kind"] == "superseded")
+    assert marker.keys() - {"kind"} == {"from", "stages"} <= ticked(parts["Markers"])
+    for line in recorded:
+        if line["kind"] == "posterior":
+            for drawn in line["drawn"]:
+                assert drawn.keys() <= ticked(row(parts["`posterior`"], "drawn"))
+        if line["kind"] == "profile":
+            dropped = {key.removeprefix("dropped_") for key in line if key.startswith("dropped_")}
+            assert dropped <= ticked(row(parts["`profile`"], "dropped_REASON"))
+            assert sum(line[key] for key in ("kept", "failed", "solved", "flat", "too_easy")) == line["candidates"]
+        for counts in line.get("teachers", {}).values():
+            assert counts.keys() == fields(TraceCounts) <= first_cells(parts["`traces`"])
+        if "reward_histogram" in line:
+            assert len(line["reward_histogram"]) == 10
+            assert "in ten bins" in row(parts["Also of `train`"], "reward_histogram")
 
 
 def test_counters_are_those_of_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,10 +387,7 @@ def test_counters_are_those_of_the_state(tmp_path: Path, monkeypatch: pytest.Mon
     desk_run.sit(tmp_path / "run")
     run = RunFolder(tmp_path / "run")
     state = run.checkpoints.verified(run.checkpoints.steps()[-1])
-    rows = re.findall(r"^\| (`[^|]+) \|", section(RUNS, "A line of metrics.jsonl"), flags=re.MULTILINE)
-    begin = rows.index("`steps`")
-    named = [name for row in rows[begin : begin + 5] for name in re.findall(r"`(\w+)`", row)]
-    assert len(named) == 11  # `steps` and the next ten
-    assert set(named) == set(state.counters)
+    named = first_cells(subsections(section(RUNS, "A line of metrics.jsonl"))["Counters of `train`"])
+    assert named == set(state.counters)
     for name in named:
         assert state.counters[name] == sum(line[name] for line in run.metrics() if line["kind"] == "train")

@@ -80,6 +80,51 @@ def test_an_endpoint_may_be_asked_where_the_network_is_open() -> None:
     ]
 
 
+VLLM = '[vllm]\nurl = "{url}"\nadapter_folder = "adapters"\n'
+
+
+def vllm(line: str = "", url: str = "http://127.0.0.1:8000") -> str:
+    return VLLM.format(url=url) + line + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (vllm(url="https://host.example"), 'vllm.url: host.example is not this machine, and run.network = "none"'),
+        (vllm(url="http://0.0.0.0:8000"), "is not this machine"),
+        (vllm(url="http://127.0.0.1:8000/v1"), "vllm.url: is the server's address without /v1"),
+        (vllm(url="127.0.0.1:8000"), "vllm.url: must be an http or https URL: write it as http://127.0.0.1:8000."),
+        (vllm(url="http://me:secret@127.0.0.1"), "vllm.url: must not hold a user or password"),
+        (vllm(url="http://127.0.0.1?key=secret"), "vllm.url: must not hold a query"),
+        (vllm('api_key_env = "sk-secret"'), "matching regex"),
+        (vllm("adapters = 1"), "known: url, adapter_folder, server_folder, model, api_key_env, max_concurrency, "),
+        (vllm("retries = 21"), "<= 20"),
+        (vllm("canaries = 0"), ">= 1"),
+        (vllm("canary_tokens = 4"), ">= 8"),
+        (vllm("mean_tolerance = 0.0"), "> 0"),
+        (vllm("timeout_seconds = inf"), "<="),
+        (vllm("mean_tolerance = 2.0"), "vllm.mean_tolerance: is larger than max_tolerance"),
+        ('[vllm]\nurl = "http://127.0.0.1:8000"\n', "adapter_folder"),
+        (vllm() + '[model]\ntrain = "full"\n', 'model.train: must be "lora" where [vllm] samples'),
+        (vllm() + endpoint() + '[policy]\nkind = "endpoint"\nendpoint = "a"\n', "vllm: serves the recipe's own model"),
+    ],
+)
+def test_a_sampling_server_that_cannot_be_used_is_one_clear_error(text: str, wanted: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        parse_recipe(HEAD + text + EVALUATE, "r.toml")
+    assert wanted in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_server_may_sample_where_the_recipe_says_so() -> None:
+    assert parse_recipe(HEAD + EVALUATE, "r.toml").vllm is None
+    recipe = parse_recipe(HEAD + vllm() + EVALUATE, "r.toml")
+    assert recipe.vllm is not None
+    assert (recipe.vllm.url, recipe.vllm.retries) == ("http://127.0.0.1:8000", 6)
+    far = HEAD + '[run]\nnetwork = "endpoints"\n' + vllm(url="https://host.example") + EVALUATE
+    assert checked(parse_recipe(far, "r.toml"), "again").vllm is not None
+
+
 def test_an_endpoint_cannot_be_trained() -> None:
     text = HEAD + endpoint() + '[policy]\nkind = "endpoint"\nendpoint = "a"\n'
     assert parse_recipe(text + EVALUATE, "r.toml").policy.endpoint == "a"
@@ -92,10 +137,10 @@ def test_an_endpoint_cannot_be_trained() -> None:
     ("text", "known"),
     [
         ("colour = 1\n" + EVALUATE, "top level: Object contains unknown field `colour`; known: name, world, stage, "),
-        ('[[stage]]\nkind = "grpo"\nsize = 1', "known: kind, name, tasks, steps, groups, group_size, "),
-        ('[[stage]]\nkind = "grpo"\nmonitor = { kind = 1 }', "known: families, split, limit"),
-        ('[[stage]]\nkind = "sft"\noptimizer = { lr = 1 }', "known: learning_rate, betas, weight_decay, "),
-        (EVALUATE + "tasks = [{}, { family = 1 }]", "known: families, split, limit"),
+        ('[[stage]]\nkind = "grpo"\nsize = 1', "known: kind, name, tasks, start, steps, "),
+        ('[[stage]]\nkind = "grpo"\nmonitor = { kind = 1 }', "known: families, split, per_family, limit, skip"),
+        ('[[stage]]\nkind = "sft"\noptimizer = { lr = 1 }', "known: kind, learning_rate, betas, weight_decay, "),
+        (EVALUATE + "tasks = [{}, { family = 1 }]", "known: families, split, per_family, limit, skip"),
         ("[sampling.eval]\ntemp = 1\n" + EVALUATE, "known: temperature, top_p, max_tokens, context_limit, thinking"),
         (endpoint("key = 1") + EVALUATE, "known: url, model, api_key_env, "),
     ],

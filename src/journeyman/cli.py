@@ -5,28 +5,26 @@ Exit codes: 0 done, 1 findings, 2 bad input, 3 infrastructure, 130 interrupted (
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from journeyman import __version__
-from journeyman.codec import encode
+from journeyman.cli_tasks import tasks_app
+from journeyman.console import JsonOption, err, out, plain, print_json
 from journeyman.episode import INVALID_FAILURES
-from journeyman.errors import EndpointError, EngineError, JourneymanError, RecipeError, TaskFileError
+from journeyman.errors import EndpointError, EngineError, JourneymanError, RecipeError
 from journeyman.recipe import Evaluate, Policy, Recipe, TaskFilter, checked, load_recipe, parse_recipe
 
 if TYPE_CHECKING:
-    from journeyman.task import Task
     from journeyman.train.runfolder import RunFolder
     from journeyman.world import World
 
@@ -36,17 +34,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-tasks_app = typer.Typer(help="Look at the tasks of a world.", no_args_is_help=True)
 app.add_typer(tasks_app, name="tasks")
 
-WIDTH_OF_A_FILE = 110
-"""Columns of a table that does not go to a terminal."""
-
-out = Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_FILE)
-err = Console(stderr=True)
-
 RunsOption = Annotated[Path, typer.Option("--runs", help="Folder that holds the run folders.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def main() -> None:
@@ -78,14 +68,6 @@ def _fail(text: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _plain(text: str) -> str:
-    return text.replace("[", "\\[")
-
-
-def _print_json(value: Any) -> None:
-    sys.stdout.write(encode(value).decode() + "\n")
-
-
 @app.command()
 def version() -> None:
     """Print the version."""
@@ -115,10 +97,38 @@ def train(
     recipe: Annotated[Path, typer.Argument(help="A TOML recipe.")],
     runs: RunsOption = Path("runs"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that this recipe began.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be done, and refuse what cannot be. Loads no model.")
+    ] = False,
+    like: Annotated[
+        Path | None, typer.Option(help="With --dry-run: a run folder whose measured rates tell hours and cost.")
+    ] = None,
+    device_memory: Annotated[float | None, typer.Option(min=0.0, help="With --dry-run: GiB of one device.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON instead of tables.")] = False,
 ) -> None:
     """Run every stage of a recipe."""
     loaded = load_recipe(recipe)
+    if dry_run:
+        _plan(loaded, str(recipe), like, device_memory, as_json)
+        return
+    for name, given in (("--like", like), ("--device-memory", device_memory), ("--json", as_json or None)):
+        if given is not None:
+            raise RecipeError("command line", name, "goes with --dry-run: add that, or leave it out.")
     _run(loaded, runs / loaded.name, resume=resume, again="Go on with the same command and --resume.")
+
+
+def _plan(recipe: Recipe, where: str, like: Path | None, device_memory: float | None, as_json: bool) -> None:
+    from journeyman.planning.cost import measured_rates
+    from journeyman.planning.recipe import plan_recipe
+    from journeyman.planning.text import render_plan
+    from journeyman.train.runfolder import RunFolder
+
+    rates = measured_rates(RunFolder(like)) if like is not None else None
+    plan = plan_recipe(recipe, where, rates, device_memory)
+    if as_json:
+        print_json(plan)
+        return
+    out.print(render_plan(plan))
 
 
 @app.command()
@@ -140,7 +150,7 @@ def worlds(as_json: JsonOption = False) -> None:
 
     rows = {name: _world_counts(load_world(name)) for name in WORLDS}
     if as_json:
-        _print_json(rows)
+        print_json(rows)
         return
     table = Table("world", "tables", "tools", "articles", "families", "tasks", "of which held out")
     for name, counts in rows.items():
@@ -183,7 +193,7 @@ def lint(
     with track(err, "lint", total) as advance:
         found = lint_worlds(chosen, load_world, attack=attack, processes=processes, progress=advance)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         for line in lines(found):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -227,10 +237,13 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Play tasks with a scripted policy, a model or an endpoint and print pass rates with intervals."""
+    from journeyman.engine.processes import launched
     from journeyman.parts import evaluation_recipe
     from journeyman.pipeline import evaluate_policy
     from journeyman.progress import RichProgress
 
+    if launched()[1] > 1:
+        raise RecipeError("eval", "processes", "an evaluation runs in one process: start it without a launcher.")
     base = evaluation_recipe(load_recipe(recipe) if recipe is not None else None, adapter, model, context_limit)
     stage = Evaluate(name="eval", trials=trials, tasks=(TaskFilter(families=family or [], split=split, limit=limit),))
     actor = policy if policy != "model" else Path(base.model.name).name
@@ -266,7 +279,7 @@ def calibrate(
     folder = RunFolder(run)
     found = calibrate_judge(folder, load_recipe(recipe) if recipe is not None else folder.recipe, limit)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     table = Table("kind", "decided", "void", "precision", "recall", "kappa")
     for kind in found.kinds:
@@ -275,90 +288,8 @@ def calibrate(
     out.print(f"{found.judge} against the program on {found.episodes} episodes; met is the positive class.")
     out.print(table)
     for why, count in found.void.items():
-        out.print(f"void, {count}: {_plain(why)}", highlight=False, soft_wrap=True)
+        out.print(f"void, {count}: {plain(why)}", highlight=False, soft_wrap=True)
     out.print(f"tokens: {found.usage.input} in, {found.usage.output} out, {found.usage.requests} requests")
-
-
-@tasks_app.command("count")
-def tasks_count(world: Annotated[str, typer.Argument()] = "telecom", as_json: JsonOption = False) -> None:
-    """Count a world's tasks by family, level and split."""
-    from journeyman.worlds import load_world
-
-    counts: dict[str, dict[str, int]] = {}
-    levels: dict[str, int] = {}
-    for task in load_world(world).tasks():
-        row = counts.setdefault(task.family, {"train": 0, "heldout": 0, "heldout_family": 0, "criteria": 0})
-        row[task.split] += 1
-        row["criteria"] += len(task.criteria)
-        levels[task.family] = task.level
-    if as_json:
-        _print_json({family: {"level": levels[family], **row} for family, row in counts.items()})
-        return
-    table = Table("family", "level", "train", "held out", "held-out family", "criteria a task")
-    for family, row in counts.items():
-        total = row["train"] + row["heldout"] + row["heldout_family"]
-        table.add_row(
-            family,
-            str(levels[family]),
-            *(str(row[key]) for key in ("train", "heldout", "heldout_family")),
-            f"{row['criteria'] / total:.1f}",
-        )
-    out.print(table)
-
-
-@tasks_app.command("show")
-def tasks_show(
-    task_id: Annotated[
-        str, typer.Argument(help="A task id, as `telecom/starter_billing/heldout-500`; or a world, to list its ids.")
-    ],
-    as_json: JsonOption = False,
-) -> None:
-    """Show one task: what the user wants, what must change, the rubric and the oracle. Of a world, show the ids."""
-    from journeyman.worlds import load_world
-
-    world_name, slash, _ = task_id.partition("/")
-    if not world_name:
-        raise TaskFileError("tasks show", task_id, "a task id is WORLD/FAMILY/SPLIT-SEED.")
-    world = load_world(world_name)
-    if not slash:
-        ids = [task.id for task in world.tasks()]
-        if as_json:
-            _print_json(ids)
-        else:
-            sys.stdout.write("".join(f"{one}\n" for one in ids))
-        return
-    task = world.task(task_id)
-    if as_json:
-        _print_json(task)
-    else:
-        _show_task(task)
-
-
-def _show_task(task: Task) -> None:
-    from journeyman.task import Call
-
-    out.print(f"[bold]{task.id}[/]  level {task.level}, {task.split}, now {task.now}")
-    out.print(f"\n[bold]request[/]  {_plain(task.request)}")
-    if task.scenario:
-        out.print(f"[bold]goal[/]     {_plain(task.scenario.goal)}")
-        for fact in task.scenario.facts:
-            out.print(f"  knows {fact.slot} = {_plain(str(fact.value))} ({fact.reveal})")
-    for number, outcome in enumerate(task.outcomes):
-        out.print(f"\n[bold]outcome {number}[/] ends: {outcome.end}")
-        for row in outcome.rows:
-            out.print(
-                f"  {row.op} {row.table} where {_plain(encode(row.where).decode())} set {_plain(encode(row.set).decode())}"
-            )
-        for told in outcome.facts:
-            out.print(f"  {told.kind} {told.slot} {_plain(encode(told.value).decode())}")
-    out.print("\n[bold]oracle[/]")
-    for step in task.oracle:
-        text = f"{step.tool} {json.dumps(step.arguments)}" if isinstance(step, Call) else f"says: {step.text}"
-        out.print(f"  {_plain(text)}")
-    out.print("\n[bold]criteria[/]")
-    for criterion in task.criteria:
-        weight = "required" if criterion.required else "optional"
-        out.print(f"  {criterion.polarity:8} {weight:8} {_plain(criterion.text)}")
 
 
 def _unused(folder: Path) -> Path:
@@ -369,9 +300,13 @@ def _unused(folder: Path) -> Path:
 
 
 def _run(recipe: Recipe, folder: Path, *, resume: bool, again: str) -> None:
+    from journeyman.engine.processes import launched
     from journeyman.pipeline import run_recipe
     from journeyman.progress import RichProgress
 
+    if launched()[0]:
+        _follow(recipe)
+        return
     with RichProgress(err) as progress:
         result = run_recipe(recipe, folder, resume=resume, progress=progress)
     if result.stopped:
@@ -380,6 +315,14 @@ def _run(recipe: Recipe, folder: Path, *, resume: bool, again: str) -> None:
     if result.stopped:
         raise typer.Exit(130)
     _refuse_ungraded(result.folder)
+
+
+def _follow(recipe: Recipe) -> None:
+    """The part of a process that was launched beside the one that runs the recipe. Without a model there is none."""
+    if recipe.policy.kind == "model":
+        from journeyman.engine.distributed import follow
+
+        follow(recipe.model, seed=recipe.seed, threads=recipe.run.threads)
 
 
 def _refuse_ungraded(run: RunFolder) -> None:

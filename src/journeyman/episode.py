@@ -14,7 +14,8 @@ from journeyman.codec import digest, encode
 from journeyman.task import Data, EventKind, RowChange, Scalar, Speaker
 
 Failure = Literal["none", "agent", "truncated", "user", "infrastructure"]
-Ended = Literal["left", "final", "transfer", "limit", "error"]
+Ended = Literal["left", "final", "transfer", "limit", "error", "turn"]
+"""Who or what ended an attempt; `turn`: one turn was all that was asked of it (a pivot)."""
 RowStatus = Literal["matched", "missing", "wrong", "collateral"]
 
 INVALID_FAILURES: frozenset[str] = frozenset({"user", "infrastructure"})
@@ -180,6 +181,15 @@ class Seeds(Data, frozen=True):
     episode: int
 
 
+class Continued(Data, frozen=True):
+    """Where an attempt began that did not begin at the opening: before an agent turn of another episode, its trace, whose past it
+    shares. `finding`: what the verifier of single turns made of it ("" where the outcome was graded)."""
+
+    trace: str
+    turn: int
+    finding: str = ""
+
+
 class Episode(Data, frozen=True):
     """One attempt. `id` is phase/step/group/trial; `attempt` counts infrastructure retries. `user_faults` labels what a user
     that a model plays said or did against its scenario; the attempt is graded all the same. `segments_digest` stands for
@@ -206,6 +216,7 @@ class Episode(Data, frozen=True):
     segments: list[Segment] = []
     usage: dict[str, Usage] = {}
     timing: dict[str, float] = {}
+    pivot: Continued | msgspec.UnsetType = msgspec.UNSET  # left out of the records of all other attempts
     segments_digest: str = ""
     digest: str = ""
 
@@ -245,9 +256,14 @@ _decoder = msgspec.json.Decoder(Episode)
 
 
 class Sample(Struct):
-    """What the trainer eats: one token stream with its credit. Arrays are full length.
+    """What the trainer eats: one token stream with its credit. Arrays are full length, 0 where the mask is 0.
 
-    `advantages` are 0 where the mask is 0. `weight` scales the sample's terms (1 = plain).
+    Args:
+        logprobs: of the policy that sampled (the behaviour policy).
+        proximal_logprobs: of the trainer's weights before the update, where they and not `logprobs` stand below the ratio.
+        reference_logprobs: of the policy that a KL in the loss is measured to.
+        teacher_logprobs: of a distillation teacher.
+        weights: of each token's terms in the loss of the update; None: the mean over all tokens of the update.
     """
 
     episode_id: str
@@ -258,8 +274,10 @@ class Sample(Struct):
     versions: list[int]
     temperature: float
     advantages: list[float]
+    proximal_logprobs: list[float] | None = None
+    reference_logprobs: list[float] | None = None
     teacher_logprobs: list[float] | None = None
-    weight: float = 1.0
+    weights: list[float] | None = None
 
 
 class Group(Struct):

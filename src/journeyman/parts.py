@@ -15,10 +15,12 @@ from journeyman.engine.base import Sampler, Trainer
 from journeyman.errors import RecipeError, RunFolderError
 from journeyman.grading.grade import GRADER_VERSION
 from journeyman.grading.judge_text import PROMPT_VERSION
-from journeyman.recipe import Evaluate, Recipe
+from journeyman.recipe import Evaluate, Opd, Pivot, Recipe, Sft, teacher_endpoints, trace_endpoints
 from journeyman.remote import host_of
 from journeyman.rollout.policy import Policy, TokenPolicy
 from journeyman.rollout.render import Renderer
+from journeyman.rollout.users import UserMaker
+from journeyman.serving import Vllm
 from journeyman.train.checkpoint import STATE_FILE, Checkpoints
 from journeyman.train.provenance import Actor
 from journeyman.train.runfolder import RECIPE, RunFolder
@@ -27,6 +29,7 @@ from journeyman.worlds import load_world
 
 if TYPE_CHECKING:
     from journeyman.engine.endpoint import EndpointClient
+    from journeyman.engine.vllm import AdapterTrainer
 
 LICENCES = {"smollm2-135m-instruct": "Apache-2.0"}
 """Licences of the models that have a short name; of others it is theirs to say."""
@@ -50,6 +53,7 @@ class Parts:
         renderer: the model's, for training; None where there is no engine.
         actors, dtype, device: for the provenance.
         clients: the endpoints in use, by name; to be closed in the event loop that used them.
+        users: who plays the users; None: as the recipe says.
     """
 
     world: World
@@ -60,6 +64,7 @@ class Parts:
     dtype: str = ""
     device: str = ""
     clients: Mapping[str, EndpointClient] = field(default_factory=dict)
+    users: UserMaker | None = None
 
 
 def build_parts(recipe: Recipe, adapter: Path | None = None) -> Parts:
@@ -71,32 +76,52 @@ def build_parts(recipe: Recipe, adapter: Path | None = None) -> Parts:
     """
     if recipe.policy.kind == "endpoint":
         return _endpoint_parts(recipe)
-    from journeyman.engine.local import load_engine
+    from journeyman.engine.distributed import open_engine
     from journeyman.engine.tokenizer import load_tokenizer
     from journeyman.rollout.render import make_renderer
 
     world = load_world(recipe.world)
     clients = open_clients(recipe)
-    engine = load_engine(recipe.model, seed=recipe.seed, threads=recipe.run.threads)
+    trainer = open_engine(recipe.model, seed=recipe.seed, threads=recipe.run.threads)
+    engine: Engine = trainer if recipe.vllm is None else _served(recipe, recipe.vllm, trainer)
     tokenizer = load_tokenizer(recipe.model.name)
     plain = make_renderer(recipe.model.renderer, tokenizer)
     thinking = None
     if recipe.sampling.train.thinking or recipe.sampling.eval.thinking:
         thinking = make_renderer(recipe.model.renderer, tokenizer, thinking=True)
-    version = engine.weights_hash
+    version = trainer.weights_hash
     if adapter is not None:
         checkpoint = newest_checkpoint(adapter)
         engine.load(checkpoint)
         version += f" + {digest(Checkpoints(checkpoint.parent).state(int(checkpoint.name[5:])).files)}"
     actors = [
-        Actor("policy", recipe.model.name, version, licence=LICENCES.get(recipe.model.name, "")),
-        Actor("teacher", "oracle", world.version),
+        _own_policy(recipe, version),
+        *_demonstrators(recipe, world),
+        *_teachers(recipe),
         *_referees(recipe, world),
     ]
     policy = TokenPolicy(engine, plain, recipe.model.name, thinking)
     renderer = thinking if thinking is not None and recipe.sampling.train.thinking else plain
-    dtype = str(engine.weights.dtype).removeprefix("torch.")
-    return Parts(world, policy, engine, renderer, actors, dtype, str(engine.weights.device), clients)
+    dtype = str(trainer.weights.dtype).removeprefix("torch.")
+    return Parts(world, policy, engine, renderer, actors, dtype, str(trainer.weights.device), clients)
+
+
+def _served(recipe: Recipe, vllm: Vllm, trainer: AdapterTrainer) -> Engine:
+    """The engine whose sampler is a vLLM server. Raises as `VllmEngine`."""
+    from journeyman.engine.vllm import VllmEngine
+    from journeyman.engine.wire import read_key
+
+    key = read_key(vllm.api_key_env, "vllm.api_key_env", os.environ)
+    longest = max(recipe.sampling.train.context_limit, recipe.sampling.eval.context_limit)
+    return VllmEngine(vllm, recipe.name, trainer, context=longest, key=key)
+
+
+def _own_policy(recipe: Recipe, version: str) -> Actor:
+    licence = LICENCES.get(recipe.model.name, "")
+    if recipe.vllm is None:
+        return Actor("policy", recipe.model.name, version, licence)
+    sent = "token ids of every episode, and the path of every adapter"
+    return Actor("policy", recipe.model.name, version, licence, host_of(recipe.vllm.url), sent)
 
 
 def scripted_parts(recipe: Recipe, policy: Policy) -> Parts:
@@ -121,17 +146,24 @@ def open_clients(recipe: Recipe, only: Sequence[str] | None = None) -> dict[str,
     """One client for each endpoint that acts in the run, shared by all its roles, so that its limits hold.
 
     Args:
-        only: names of endpoints; None: those of policy, user and judge.
+        only: names of endpoints; None: those of policy, user, judge and teachers.
 
     Raises:
         RecipeError: a key is not in the environment, or stands in the recipe.
     """
-    roles = (recipe.policy.endpoint, recipe.user.endpoint, recipe.judge.endpoint)
+    roles = (
+        recipe.policy.endpoint,
+        recipe.user.endpoint,
+        recipe.judge.endpoint,
+        *teacher_endpoints(recipe.stage).values(),
+        *trace_endpoints(recipe.stage).values(),
+    )
     names = only if only is not None else [name for name in roles if name is not None]
     environment = os.environ
     if not names:
         return {}
-    from journeyman.engine.endpoint import SHORTEST_SECRET, open_endpoint
+    from journeyman.engine.endpoint import open_endpoint
+    from journeyman.engine.wire import SHORTEST_SECRET
 
     clients = {name: open_endpoint(name, recipe.endpoints[name], environment) for name in dict.fromkeys(names)}
     text = encode(recipe).decode()
@@ -197,6 +229,43 @@ def _referees(recipe: Recipe, world: World) -> list[Actor]:
         sent = "the conversation and the calls of episodes whose tasks have judged criteria"
         actors.append(_remote("judge", recipe, recipe.judge.endpoint, PROMPT_VERSION, sent))
     return actors
+
+
+def _demonstrators(recipe: Recipe, world: World) -> list[Actor]:
+    """Who plays traces, each once: scripts of the world, or models behind endpoints."""
+    names: list[str] = []
+    for stage in recipe.stage:
+        if isinstance(stage, Sft):
+            names += stage.teachers
+        elif isinstance(stage, Pivot) and not stage.traces:
+            names.append("oracle")
+    sent = "of every trace: the system message, the schemas of the tools, the conversation, the results of calls"
+    return [
+        _remote("teacher", recipe, name.removeprefix("endpoint:"), "", sent)
+        if name.startswith("endpoint:")
+        else Actor("teacher", name, world.version)
+        for name in dict.fromkeys(names)
+    ]
+
+
+def _teachers(recipe: Recipe) -> list[Actor]:
+    """Whom stages of distillation learn from, each once; a stage of this run is no other model."""
+    from journeyman.engine.teacher import model_version
+
+    actors = []
+    for stage in recipe.stage:
+        if not isinstance(stage, Opd):
+            continue
+        if stage.teacher.kind == "endpoint":
+            actors.append(_remote("teacher", recipe, stage.teacher.endpoint, "", "token ids of the student's episodes"))
+        elif stage.teacher.kind == "model":
+            name = stage.teacher.model
+            version = model_version(name)
+            if stage.teacher.adapter:
+                checkpoint = newest_checkpoint(Path(stage.teacher.adapter))
+                version += f" + {digest(Checkpoints(checkpoint.parent).state(int(checkpoint.name[5:])).files)}"
+            actors.append(Actor("teacher", name, version, licence=LICENCES.get(name, "")))
+    return list(dict.fromkeys(actors))
 
 
 def _remote(role: str, recipe: Recipe, name: str, version: str, sent: str) -> Actor:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from journeyman.curriculum.pools import select
 from journeyman.episode import Message, SamplingSettings
 from journeyman.errors import RecipeError
-from journeyman.recipe import Evaluate, Grpo, Recipe, TaskFilter
+from journeyman.recipe import Evaluate, Recipe
 from journeyman.rollout.policy import TokenPolicy
 from journeyman.rollout.prompt import offered_tools, system_prompt
 from journeyman.rollout.render import Renderer
@@ -27,9 +27,8 @@ def check_room(recipe: Recipe, world: World, policy: TokenPolicy, tasks: Sequenc
             _check(recipe, world, policy, select(tasks, stage.tasks, where), "eval", where)
             continue
         _check(recipe, world, policy, select(tasks, [stage.tasks], where), "train", where)
-        if isinstance(stage, Grpo) and stage.monitor is not None:
-            filters: list[TaskFilter] = [stage.monitor]
-            _check(recipe, world, policy, select(tasks, filters, where), "eval", f"{where}, monitor")
+        if stage.monitor is not None:
+            _check(recipe, world, policy, select(tasks, [stage.monitor], where), "eval", f"{where}, monitor")
 
 
 def _check(recipe: Recipe, world: World, policy: TokenPolicy, tasks: Iterable[Task], part: str, where: str) -> None:

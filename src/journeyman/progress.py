@@ -71,7 +71,10 @@ class RichProgress:
             self._bars.advance(self._work, count)
 
     def metrics(self, line: Mapping[str, Any]) -> None:
-        """A line of metrics.jsonl was written: the few numbers a person follows are printed."""
+        """A line of metrics.jsonl was written: the few numbers a person follows are printed, and every alarm."""
+        if line.get("kind") == "alarm":
+            self._console.print(f"Alarm: {line['message']}", style="bold red", highlight=False)
+            return
         shown = [f"{short} {line[key]:.3f}" for key, short in NOTED.items() if isinstance(line.get(key), int | float)]
         place = f"{line.get('stage', '')} step {line['step']}" if "step" in line else f"{line.get('stage', '')}"
         if shown:

@@ -18,11 +18,55 @@ from msgspec import Meta
 from journeyman.episode import SamplingSettings
 from journeyman.errors import RecipeError
 from journeyman.remote import Endpoint, EndpointName, Judge, Policy, User, check_endpoints
-from journeyman.sections import BIG, NAME, Amount, Beta, Count, Fraction, Positive, Section, Size, known_keys
+from journeyman.sections import BIG, NAME, Amount, Count, Positive, Section, Size, known_keys
+from journeyman.serving import Vllm, check_vllm
+from journeyman.stage_checks import check_training
+from journeyman.stages import (
+    Bridge,
+    Evaluate,
+    Grpo,
+    Objective,
+    Opd,
+    Optimizer,
+    Pivot,
+    Sampled,
+    Sft,
+    Stage,
+    TaskFilter,
+    Teacher,
+    Training,
+    stage_kind,
+    teacher_endpoints,
+    trace_endpoints,
+)
 
-__all__ = ["Endpoint", "Judge", "Policy", "Section", "User"]
+__all__ = [
+    "Bridge",
+    "Endpoint",
+    "Evaluate",
+    "Grpo",
+    "Judge",
+    "Objective",
+    "Opd",
+    "Optimizer",
+    "Pivot",
+    "Policy",
+    "Sampled",
+    "Section",
+    "Sft",
+    "Stage",
+    "TaskFilter",
+    "Teacher",
+    "Training",
+    "User",
+    "stage_kind",
+    "teacher_endpoints",
+    "trace_endpoints",
+]
 
-ROLES = ("policy", "user", "judge")
+PHASES = {"monitor": "monitoring evaluations", "profile": "profiles", "traces": "traces"}
+"""What a stage may play beside itself, by what is added to its name."""
+ROLES = ("policy", "user", "judge", "teacher")
 """Who uses tokens."""
 MAX_BYTES = 1 << 18
 """Size of a recipe file. What is larger is some other file."""
@@ -34,6 +78,11 @@ class Model(Section, frozen=True):
     `dtype` `auto` takes bfloat16 where the processor multiplies it natively, else float32. On a CPU the local engine
     computes `lanes` batches side by side, each with its share of `run.threads` and of the `slots`; what is sampled
     depends on their number (by rounding), never on the number of cores.
+
+    `train` is what an update changes: `lora` an adapter of `lora_rank` on all linear layers, `full` all weights (their master
+    copy is float32 whatever `dtype`). `activation_checkpointing` keeps each layer's input alone and computes the layer again in
+    the backward pass. `micro_tokens` rows are computed at once in training (0: 4096 in bfloat16, 2048 in float32); neither
+    changes gradients beyond rounding.
     """
 
     name: str = "smollm2-135m-instruct"
@@ -42,6 +91,9 @@ class Model(Section, frozen=True):
     renderer: Literal["auto", "chatml", "qwen3"] = "auto"
     lora_rank: Positive = 32
     lora_alpha: Size = 64.0
+    train: Literal["lora", "full"] = "lora"
+    activation_checkpointing: bool = False
+    micro_tokens: Count = 0
     slots: Positive = 64
     lanes: Annotated[int, Meta(ge=1, le=64)] = 2
 
@@ -78,74 +130,6 @@ class Reward(Section, frozen=True):
     """Taken from an episode that ended at a limit."""
     token_penalty: Amount = 0.0
     """Taken from an episode whose sampled tokens reach the token limit, in proportion below it."""
-
-
-class Optimizer(Section, frozen=True):
-    """AdamW with a constant rate after `warmup_steps` of linear warm-up."""
-
-    learning_rate: Amount = 1e-4
-    betas: tuple[Beta, Beta] = (0.9, 0.99)
-    weight_decay: Amount = 0.0
-    max_grad_norm: Size = 1.0
-    warmup_steps: Count = 0
-
-
-class TaskFilter(Section, frozen=True):
-    """Which tasks a stage takes: those of `families` (all if empty) in `split`, at most `limit`, in world order.
-
-    In a recipe file the filters of an evaluation are of split `heldout` unless they say otherwise.
-    """
-
-    families: list[str] = []
-    split: Literal["train", "heldout", "heldout_family"] = "train"
-    limit: Positive | None = None
-
-
-class Evaluate(Section, frozen=True, tag="evaluate", tag_field="kind"):
-    """Play held-out tasks `trials` times each with the current policy."""
-
-    name: str
-    tasks: Annotated[tuple[TaskFilter, ...], Meta(min_length=1)] = (TaskFilter(split="heldout"),)
-    trials: Annotated[int, Meta(ge=1, le=10_000)] = 4
-
-
-class Sft(Section, frozen=True, tag="sft", tag_field="kind"):
-    """Supervised fine-tuning on scripted traces that verifiably passed."""
-
-    name: str = "sft"
-    tasks: TaskFilter = TaskFilter()
-    traces_per_task: Positive = 1
-    steps: Positive = 30
-    batch: Positive = 16
-    optimizer: Optimizer = Optimizer(learning_rate=1e-3)
-    checkpoint_every: Positive = 10
-
-
-class Grpo(Section, frozen=True, tag="grpo", tag_field="kind"):
-    """Group-relative policy optimisation on graded episodes."""
-
-    name: str = "grpo"
-    tasks: TaskFilter = TaskFilter()
-    steps: Positive = 12
-    groups: Positive = 8
-    group_size: Annotated[int, Meta(ge=2, le=10_000)] = 8
-    updates_per_sync: Positive = 2
-    ratio_min: Fraction = 0.8
-    ratio_max: Annotated[float, Meta(ge=1.0, le=1e12)] = 1.28
-    refill_rounds: Count = 1
-    """Rounds of fresh groups that may replace groups without signal."""
-    signal_tolerance: Amount = 1e-6
-    """A group whose rewards spread no more than this has no signal."""
-    truncated: Literal["mask", "grade"] = "grade"
-    optimizer: Optimizer = Optimizer(learning_rate=1e-4)
-    checkpoint_every: Positive = 1
-    evaluate_every: Count = 0
-    """Steps between monitoring evaluations on `monitor` (0: none)."""
-    monitor: TaskFilter | None = None
-    monitor_trials: Positive = 1
-
-
-Stage = Evaluate | Sft | Grpo
 
 
 class RunSettings(Section, frozen=True):
@@ -186,6 +170,8 @@ class Recipe(Section, frozen=True):
     run: RunSettings = RunSettings()
     prices: Prices = Prices()
     endpoints: dict[EndpointName, Endpoint] = {}
+    vllm: Vllm | None = None
+    """A server that samples in the place of the engine of this process."""
     policy: Policy = Policy()
     judge: Judge = Judge()
     user: User = User()
@@ -273,7 +259,16 @@ def check_recipe(recipe: Recipe, where: str) -> None:
             raise RecipeError(where, f"{role}.endpoint", f'kind = "{remote}" needs the name of an [endpoints.NAME].')
         if section.kind != remote and section.endpoint is not None:
             raise RecipeError(where, f"{role}.kind", f'must be "{remote}" where an endpoint is named.')
-    check_endpoints(recipe.endpoints, uses, recipe.run.network, where)
+    taught = teacher_endpoints(recipe.stage)
+    check_endpoints(recipe.endpoints, uses | taught | trace_endpoints(recipe.stage), recipe.run.network, where)
+    if recipe.vllm is not None:
+        check_vllm(recipe.vllm, recipe.run.network, recipe.model.train, recipe.policy.kind, where)
+    if taught and recipe.sampling.train.temperature != 1.0:
+        raise RecipeError(
+            where,
+            "sampling.train.temperature",
+            f"must be 1, since {next(iter(taught))} names a server, and servers tell the log-probabilities of a prompt at 1 only.",
+        )
 
 
 def _check_names(names: list[str], where: str) -> None:
@@ -286,33 +281,31 @@ def _check_names(names: list[str], where: str) -> None:
                 "stage.name",
                 f"{name[:80]!r} cannot be a phase name: use at most 80 letters, digits and dashes.",
             )
-        if name.removesuffix("-monitor") in names and name.endswith("-monitor"):
+        owner, _, suffix = name.rpartition("-")
+        if owner in names and suffix in PHASES:
             raise RecipeError(
-                where, "stage.name", f"{name!r} is the phase of another stage's monitoring evaluations: rename one."
+                where, "stage.name", f"{name!r} is the phase of another stage's {PHASES[suffix]}: rename one."
             )
 
 
 def _check_stages(recipe: Recipe, where: str) -> None:
+    earlier: list[Stage] = []
     for stage in recipe.stage:
-        if isinstance(stage, Sft | Grpo) and recipe.policy.kind == "endpoint":
-            raise RecipeError(
-                where,
-                f"stage {stage.name}: kind",
-                "an endpoint gives no token ids, so it can be evaluated only: leave the stage out, or name a model.",
-            )
-        if isinstance(stage, Sft | Grpo) and stage.tasks.split != "train":
-            raise RecipeError(
-                where, f"stage {stage.name}: tasks.split", 'held-out tasks cannot feed training: use split = "train".'
-            )
-        if isinstance(stage, Grpo):
-            if stage.updates_per_sync > stage.groups:
+        if isinstance(stage, Training):
+            if recipe.policy.kind == "endpoint":
                 raise RecipeError(
                     where,
-                    f"stage {stage.name}: updates_per_sync",
-                    "more updates than groups: each update needs a group.",
+                    f"stage {stage.name}: kind",
+                    "an endpoint gives no token ids, so it can be evaluated only: leave the stage out, or name a model.",
                 )
-            if stage.evaluate_every and stage.monitor is None:
-                raise RecipeError(where, f"stage {stage.name}: monitor", "evaluate_every needs a monitor task filter.")
+            check_training(stage, earlier, where)
+            if isinstance(stage, Pivot) and stage.continuation == "episode" and recipe.user.kind == "llm":
+                raise RecipeError(
+                    where,
+                    f"stage {stage.name}: continuation",
+                    'a user that a model plays cannot be restored in the middle of an episode: use "turn".',
+                )
+        earlier.append(stage)
 
 
 def _check_prices(run: RunSettings, prices: Prices, where: str) -> None:

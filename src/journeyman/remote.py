@@ -105,7 +105,7 @@ def check_endpoints(
         RecipeError: naming the key and the remedy.
     """
     for name, endpoint in endpoints.items():
-        _check_url(endpoint.url, f"endpoints.{name}.url", where)
+        check_url(endpoint.url, f"endpoints.{name}.url", where)
         for header, value in endpoint.headers.items():
             _check_header(header, value, f"endpoints.{name}.headers", where)
         if len({header.lower() for header in endpoint.headers}) < len(endpoint.headers):
@@ -125,15 +125,16 @@ def check_endpoints(
             raise RecipeError(where, key, f"there is no [endpoints.{wanted[:80]}]; known: {known}.")
 
 
-def _check_url(url: str, key: str, where: str) -> None:
+def check_url(url: str, key: str, where: str, example: str = "https://host/v1") -> None:
+    """Raises RecipeError where `url` is none, or holds what could be a key."""
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise RecipeError(where, key, "is no URL: write it as https://host/v1.") from None
+        raise RecipeError(where, key, f"is no URL: write it as {example}.") from None
     plain = url.isascii() and url.isprintable() and " " not in url
     if parts.scheme not in ("http", "https") or not parts.hostname or not plain:
-        raise RecipeError(where, key, "must be an http or https URL: write it as https://host/v1.")
+        raise RecipeError(where, key, f"must be an http or https URL: write it as {example}.")
     if parts.username is not None or parts.password is not None:
         raise RecipeError(where, key, "must not hold a user or password: name a variable in api_key_env.")
     if parts.query or parts.fragment:

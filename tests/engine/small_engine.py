@@ -6,6 +6,7 @@ import asyncio
 import random
 from typing import Any
 
+import msgspec
 import torch
 
 from journeyman import recipe
@@ -100,25 +101,72 @@ def plain_loss(model: Any, samples: list[Sample], loss: LossSettings) -> torch.T
     """The objective written from its definition over a Hugging Face model, one sample at a time, by autograd."""
     total: Any = 0.0
     count = sum(sum(item.mask) for item in samples)
-    for item in samples:
-        logits = model(torch.tensor([item.token_ids])).logits[0, :-1] / item.temperature
-        chosen = torch.log_softmax(logits, -1).gather(1, torch.tensor(item.token_ids[1:])[:, None])[:, 0]
-        mask = torch.tensor(item.mask[1:], dtype=torch.float32)
-        if loss.kind == "sft":
-            terms = -chosen
+    current = [_plain_logprobs(model, item) for item in samples]
+    for item, chosen in zip(samples, current, strict=True):
+        mask, weights = torch.tensor(item.mask[1:], dtype=torch.float32), item.weights or [1 / count] * len(item.mask)
+        if loss.kind == "gspo":
+            gaps = [
+                now[torch.tensor(other.mask[1:]) > 0] - torch.tensor(_old(other))[torch.tensor(other.mask[1:]) > 0]
+                for other, now in zip(samples, current, strict=True)
+                if other.episode_id == item.episode_id
+            ]
+            ratio = torch.cat(gaps).mean().exp().detach() * torch.exp(chosen - chosen.detach())
         else:
-            ratio = torch.exp(chosen - torch.tensor(item.logprobs[1:]))
-            advantage = torch.tensor(item.advantages[1:])
-            terms = -torch.minimum(ratio * advantage, ratio.clamp(loss.ratio_min, loss.ratio_max) * advantage)
-        total = total + item.weight * (terms * mask).sum() / count
+            ratio = torch.exp(chosen - torch.tensor(_old(item)))
+        terms = _plain_terms(chosen, ratio, torch.tensor(item.advantages[1:]), loss)
+        if loss.kl_coefficient:
+            assert item.reference_logprobs is not None
+            gap = torch.tensor(item.reference_logprobs[1:]) - chosen
+            terms = terms + loss.kl_coefficient * (gap.exp() - gap - 1)
+        total = total + (torch.tensor(weights[1:]) * terms * mask).sum()
     return total
+
+
+def _old(item: Sample) -> list[float]:
+    return (item.proximal_logprobs or item.logprobs)[1:]
+
+
+def _plain_logprobs(model: Any, item: Sample) -> torch.Tensor:
+    logits = model(torch.tensor([item.token_ids])).logits[0, :-1] / item.temperature
+    return torch.log_softmax(logits, -1).gather(1, torch.tensor(item.token_ids[1:])[:, None])[:, 0]
+
+
+def _plain_terms(
+    chosen: torch.Tensor, ratio: torch.Tensor, advantage: torch.Tensor, loss: LossSettings
+) -> torch.Tensor:
+    if loss.kind == "sft":
+        return -chosen
+    if loss.kind == "importance_sampling":
+        return -ratio * advantage
+    clamped = ratio.clamp(loss.ratio_min, loss.ratio_max)
+    if loss.kind == "cispo":
+        return -clamped.detach() * advantage * chosen
+    terms = torch.minimum(ratio * advantage, clamped * advantage)
+    if loss.dual_clip is not None:
+        terms = torch.where(advantage < 0, torch.maximum(terms, loss.dual_clip * advantage), terms)
+    return -terms
 
 
 def gradient(made: LocalEngine, samples: list[Sample], loss: LossSettings) -> torch.Tensor:
     """The adapter's flat gradient of an update that changes nothing (rate 0, no clipping)."""
-    still = LossSettings(loss.kind, loss.ratio_min, loss.ratio_max, learning_rate=0.0, max_grad_norm=float("inf"))
-    made.update(samples, still)
+    made.update(samples, msgspec.structs.replace(loss, learning_rate=0.0, max_grad_norm=float("inf")))
     return made._adapter.gradients.clone()
+
+
+def plain_gradient(made: LocalEngine, samples: list[Sample], loss: LossSettings) -> tuple[torch.Tensor, float]:
+    """By autograd through the Hugging Face model: the same flat gradient, and the loss."""
+    parameters = [p for name, p in made.peft_model.named_parameters() if "lora_" in name]
+    for parameter in parameters:
+        parameter.requires_grad_(True)
+    value = plain_loss(made.peft_model, samples, loss)
+    grads = torch.autograd.grad(value, parameters)
+    flat = torch.full_like(made._adapter.values.detach(), float("nan"))
+    for parameter, grad in zip(parameters, grads, strict=True):
+        parameter.requires_grad_(False)
+        # PEFT's parameters are views into the adapter's buffer.
+        flat.as_strided(parameter.shape, parameter.stride(), parameter.storage_offset()).copy_(grad)
+    assert not flat.isnan().any()
+    return flat, float(value.detach())
 
 
 def relative(left: torch.Tensor, right: torch.Tensor) -> float:

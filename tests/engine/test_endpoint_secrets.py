@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from journeyman.engine.chat import EndpointFailed, KeyRefused
-from journeyman.engine.endpoint import LONGEST_REASON, open_endpoint
+from journeyman.engine.endpoint import open_endpoint
+from journeyman.engine.wire import LONGEST_REASON
 from journeyman.errors import EndpointError
 from journeyman.remote import Endpoint
 from journeyman.rollout.interpret import NativeCall, interpret, interpret_native

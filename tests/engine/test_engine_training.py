@@ -35,7 +35,7 @@ def plain_gradient(made: LocalEngine, samples: list[Any], loss: LossSettings) ->
 def test_gradient_equals_plain_transformers_and_peft(shared: LocalEngine, kind: Any) -> None:
     loss = LossSettings(kind, ratio_min=0.8, ratio_max=1.28)
     samples = small.mixed_samples()
-    samples[3].weight = 0.5
+    samples[3].weights = [0.5 / sum(sum(item.mask) for item in samples)] * len(samples[3].mask)
     expected = plain_gradient(shared, samples, loss)
     small.gradient(shared, samples, loss)
     views = shared._adapter.views(shared._adapter.gradients)

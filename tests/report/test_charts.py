@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from made_run import make_episode, make_tasks
 
+from journeyman.episode import Continued
 from journeyman.evaluate.statistics import Estimate
 from journeyman.report.charts import Frame, Series, line_chart, nice_top, share_bar, slope_chart, strip
 from journeyman.report.curves import grpo_curve, monitor_curve, sft_curve
@@ -104,6 +105,17 @@ def test_grpo_curve_by_hand() -> None:
     monitor = monitor_curve("grpo", episodes)
     assert monitor.steps == [0, 1]
     assert "zero_signal" not in monitor.series
+
+
+def test_single_turns_from_pivots_have_rewards_and_no_pass_rate() -> None:
+    def turn(group: int, trial: int, reward: float):  # type: ignore[no-untyped-def]
+        made = make_episode(TASK, "pivot", group, trial, passed=False, step=0, talk=False)
+        begun = Continued("sft/0000/0000/00", 1, "equivalent")
+        return msgspec.structs.replace(made, reward=reward, verdict=None, pivot=begun)
+
+    curve = grpo_curve("pivot", [turn(0, 0, 1.0), turn(0, 1, 0.0), turn(1, 0, 0.0), turn(1, 1, 0.0)], 1e-6)
+    assert (curve.steps, curve.series["reward"], curve.series["zero_signal"]) == ([1], [0.25], [0.5])
+    assert (curve.series["pass_rate"], curve.series["clean_rate"]) == ([None], [None])
 
 
 def test_sft_curve_reads_its_own_stage_only() -> None:

@@ -22,6 +22,17 @@ def test_training_without_an_update_is_said() -> None:
     assert run_notes(recipe, demo_run().metrics()) == []
 
 
+def test_alarms_and_chosen_weights_are_said() -> None:
+    recipe = parse_recipe(RECIPE, "r.toml")
+    alarm = {"kind": "alarm", "stage": "grpo", "step": 9, "message": "grpo: since step 3 the training reward rises."}
+    chosen = {"kind": "chosen", "stage": "grpo", "step": 3, "last_step": 12, "pass_rate": 0.4567, "evaluations": 4}
+    assert run_notes(recipe, [alarm, chosen]) == [
+        "Alarm: grpo: since step 3 the training reward rises.",
+        "grpo ended with the weights of its step 3 of 12, the best by pass rate (0.457) in 4 evaluations on its "
+        "monitoring tasks.",
+    ]
+
+
 def test_estimated_tokens_are_said() -> None:
     task = make_tasks({"plan_change": (1, 1)})[0]
     one = make_episode(task, "base", 0, 0, passed=True)

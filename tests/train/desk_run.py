@@ -44,7 +44,7 @@ def recipe(mode: Literal["replay", "reuse"] = "replay", **run: Any) -> Recipe:
                 group_size=3,
                 checkpoint_every=2,
                 evaluate_every=3,
-                monitor=TaskFilter(split="heldout", limit=2),
+                monitor=TaskFilter(limit=2),
             ),
             Evaluate(name="final", trials=2),
         ],

@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from journeyman.engine.base import LossSettings, SampleRequest, SampleResult
 from journeyman.engine.tokenizer import tiny_tokenizer
@@ -30,6 +31,7 @@ class FakeEngine:
         self.version = 0
         self.resets = 0
         self.closed = False
+        self.remembered: dict[str, float] = {}
         self.updates: list[tuple[list[str], float]] = []
 
     def attach(self, episode_id: str) -> None:
@@ -57,15 +59,25 @@ class FakeEngine:
     def update(self, samples: Sequence[Sample], loss: LossSettings) -> dict[str, float]:
         gradient = 0.0
         for sample in samples:
-            gradient += sum(a * (1 + p) for a, p in zip(sample.advantages, sample.logprobs, strict=True))
+            weights = sample.weights or [1.0] * len(sample.mask)
+            credit = zip(sample.advantages, sample.logprobs, weights, strict=True)
+            gradient += sum(a * (1 + p) * w for a, p, w in credit)
         tokens = sum(sum(sample.mask) for sample in samples)
         self.momentum = 0.9 * self.momentum + gradient / tokens
         self.weight += loss.learning_rate * self.momentum
         self.updates.append(([sample.episode_id for sample in samples], loss.learning_rate))
         return {"loss": -gradient, "grad_norm": abs(gradient), "tokens": float(tokens), "seconds": 0.0}
 
-    def logprobs(self, samples: Sequence[Sample]) -> list[list[float]]:
-        return [[self.weight if sampled else 0.0 for sampled in sample.mask] for sample in samples]
+    def logprobs(self, samples: Sequence[Sample], of: str | None = None) -> list[list[float]]:
+        weight = self.weight if of is None else {"base": 0.125, **self.remembered}[of]
+        return [[-weight if sampled else 0.0 for sampled in sample.mask] for sample in samples]
+
+    def remember(self, name: str, folder: Path | None = None) -> None:
+        self.remembered[name] = self.weight if folder is None else float.fromhex(self._read(folder)["weight"])
+
+    def restart(self) -> None:
+        self.weight, self.momentum = 0.125, 0.0
+        self.publish()
 
     def reset_optimizer(self) -> None:
         self.momentum = 0.0
@@ -79,9 +91,13 @@ class FakeEngine:
         (folder / "engine.json").write_text(json.dumps(state))
 
     def load(self, folder: Path) -> None:
+        state = self._read(folder)
+        self.weight, self.momentum = float.fromhex(state["weight"]), float.fromhex(state["momentum"])
+        self.version = state["version"] if state["version"] >= self.version else self.version + 1
+
+    def _read(self, folder: Path) -> dict[str, Any]:
         try:
-            state = json.loads((folder / "engine.json").read_text())
+            state: dict[str, Any] = json.loads((folder / "engine.json").read_text())
         except (OSError, ValueError) as error:
             raise EngineError(str(folder), "engine.json", f"cannot be read ({error})") from error
-        self.weight, self.momentum = float.fromhex(state["weight"]), float.fromhex(state["momentum"])
-        self.version = state["version"]
+        return state

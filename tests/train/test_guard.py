@@ -42,9 +42,9 @@ def test_a_held_out_world_is_refused_whatever_the_split() -> None:
 @pytest.mark.parametrize("split", HELD_OUT)
 def test_traces_refuse(split: Split) -> None:
     with pytest.raises(RecipeError, match="traces"):
-        asyncio.run(collect_traces([task("w/f/x-007", split)], 1, "sft", NothingPlays()))
+        asyncio.run(collect_traces([task("w/f/x-007", split)], 1, "sft", [NothingPlays()]))
     with pytest.raises(RecipeError, match="traces"):
-        asyncio.run(collect_traces([task()], 1, "sft", NothingPlays(), ["w"]))
+        asyncio.run(collect_traces([task()], 1, "sft", [NothingPlays()], ["w"]))
 
 
 @pytest.mark.parametrize("split", HELD_OUT)

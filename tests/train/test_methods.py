@@ -1,12 +1,15 @@
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+from fake_engine import FakeEngine
 from making import episode, group, task
 
 from journeyman.episode import Group
 from journeyman.errors import RecipeError
-from journeyman.recipe import Grpo, Optimizer, Sft
+from journeyman.recipe import Grpo, Objective, Optimizer, Sft
+from journeyman.train.checkpoint import State
 from journeyman.train.grpo import GrpoMethod
 from journeyman.train.loop import warmed_up
 from journeyman.train.method import GroupRequest
@@ -69,14 +72,14 @@ def test_updates_split_by_whole_groups() -> None:
 
 def test_masked_attempts_leave_the_mean() -> None:
     made = group([1.0, 0.0, 0.6], failures={1: "truncated"})
-    graded = GrpoMethod(Grpo(truncated="grade"), TASKS, Dealer(), 1).samples([made])[0]
+    graded = GrpoMethod(Grpo(objective=Objective(truncated="grade")), TASKS, Dealer(), 1).samples([made])[0]
     assert [one.advantages[1] for one in graded] == pytest.approx([1 - 1.6 / 3, -1.6 / 3, 0.6 - 1.6 / 3])
-    masked = GrpoMethod(Grpo(truncated="mask"), TASKS, Dealer(), 1).samples([made])[0]
+    masked = GrpoMethod(Grpo(objective=Objective(truncated="mask")), TASKS, Dealer(), 1).samples([made])[0]
     assert [one.advantages[1] for one in masked] == pytest.approx([0.2, -0.2])
 
 
 def test_signal_is_judged_on_attempts_that_count() -> None:
-    method = GrpoMethod(Grpo(truncated="mask"), TASKS, Dealer(), 1)
+    method = GrpoMethod(Grpo(objective=Objective(truncated="mask")), TASKS, Dealer(), 1)
     assert not method.alive(group([1.0, 1.0, 0.0], failures={2: "infrastructure"}))
     assert not method.alive(group([1.0, 1.0, 0.0], failures={2: "truncated"}))
     assert method.alive(group([1.0, 1.0, 0.0]))
@@ -109,3 +112,20 @@ def test_warm_up_is_linear() -> None:
         [2.5e-4, 5e-4, 7.5e-4, 1e-3, 1e-3, 1e-3]
     )
     assert warmed_up(loss, 0, 0) == loss
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_kl_is_measured_to_the_weights_the_stage_began_from(tmp_path: Path, begun: bool) -> None:
+    """Also in a later sitting, when the trainer's own weights are others; without a checkpoint that is the untouched model."""
+    engine = FakeEngine()
+    engine.weight = 0.5
+    engine.save(tmp_path)
+    engine.weight = 0.75
+    stage = Grpo(objective=Objective(kl="loss", kl_coefficient=0.1))
+    method = GrpoMethod(stage, TASKS, Dealer(), 1)
+    state = State(global_step=3, stage=1, stage_name="grpo", step=2, finished=False)
+    asyncio.run(method.begin(engine, tmp_path if begun else None, state))
+    minibatches = method.samples([group([0.0, 1.0])])
+    method.prepare(minibatches, engine, 2)
+    wanted = -0.5 if begun else -0.125
+    assert [one.reference_logprobs for one in minibatches[0]] == [[0.0, wanted, wanted, 0.0]] * 2

@@ -5,18 +5,7 @@ from making import SEGMENT, episode, group, task
 from journeyman.episode import CriterionResult, Group, Segment, Verdict
 from journeyman.recipe import Limits, Reward
 from journeyman.task import Criterion
-from journeyman.train.samples import counted, rewards_of, samples_of, settle_rewards
-
-
-def test_broken_attempts_are_in_neither_mean_nor_loss() -> None:
-    made = group([1.0, 0.0, 0.0, 0.5], failures={1: "user", 2: "infrastructure", 3: "truncated"})
-    assert [one.id[-2:] for one in counted(made, "grade")] == ["00", "03"]
-    assert rewards_of(made, "grade") == [1.0, 0.5]
-    assert rewards_of(made, "mask") == [1.0]
-
-
-def test_agent_failures_are_graded() -> None:
-    assert rewards_of(group([0.2, 0.4], failures={0: "agent"}), "mask") == [0.2, 0.4]
+from journeyman.train.samples import samples_of, settle_rewards
 
 
 def test_advantages_lie_on_sampled_tokens_only() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from desk_run import RENDERER, build, recipe, sit
+from desk_run import RENDERER, build, closing_desk, recipe, sit
 from fake_engine import FakeEngine
 from making import episode, group
 
@@ -18,9 +18,10 @@ from journeyman.parts import Parts
 from journeyman.recipe import Evaluate, Grpo, Prices, Recipe
 from journeyman.rollout.policy import TokenPolicy
 from journeyman.train.measure import Ledger, batch_counters, cost, episode_metrics, update_metrics
-from journeyman.train.method import Batch
+from journeyman.train.method import Batch, GroupRequest
 from journeyman.train.progress import Silent
 from journeyman.train.runfolder import RunFolder
+from journeyman.train.source import evaluation_seeds
 
 
 def with_engine(engine: FakeEngine) -> Any:
@@ -67,8 +68,11 @@ def test_waste_is_counted() -> None:
         "episodes_sampled": 4,
         "episodes_trained": 2,
         "episodes_wasted": 2,
+        "episodes_overage": 0,
+        "turns_sampled": 4,
         "tokens_sampled": 8,
         "tokens_wasted": 4,
+        "tokens_overage": 0,
     }
 
 
@@ -114,6 +118,17 @@ def test_what_a_run_does_in_what_order(tmp_path: Path) -> None:
     assert versions == {3, 4, 5}
 
 
+def test_the_cost_of_a_step_is_that_of_all_it_sampled(tmp_path: Path) -> None:
+    """Dropped groups included: a token costs 1, and device time nothing."""
+    lines = [line for line in sit(tmp_path / "desk").folder.metrics() if line["kind"] == "train"]
+    steps = [line for line in lines if line["stage"] == "grpo"]
+    assert [line["cost"] for line in steps] == [line["tokens_sampled"] for line in steps]
+    assert sum(line["tokens_wasted"] for line in steps) > 0
+    assert sum(line["tokens_sampled"] for line in steps) > sum(line["tokens_trained"] for line in steps)
+    assert all(sum(line["reward_histogram"]) == line["episodes_sampled"] for line in steps)
+    assert all(line["tokens_output_policy"] == line["tokens_sampled"] for line in steps)
+
+
 def test_grpo_trains_on_groups_in_order_and_split_in_two(tmp_path: Path) -> None:
     engine = FakeEngine()
     sit(tmp_path / "desk", build=with_engine(engine))
@@ -133,8 +148,10 @@ def test_evaluations_share_seeds_whatever_the_phase(tmp_path: Path) -> None:
     assert all(base[key].seeds == final[key].seeds for key in base)
     assert len({one.seeds.episode for one in base.values()}) == 8  # 4 tasks, 2 trials
     assert len({one.seeds.user for one in run.episodes("grpo") if one.id.startswith("grpo/0000/0001/")}) == 1
-    monitored = {one.seeds for one in run.episodes("grpo-monitor")}
-    assert monitored <= {one.seeds for one in run.episodes("final")}
+    tasks = {one.id: one for one in closing_desk.WORLD.tasks()}
+    rule = evaluation_seeds(run.recipe.seed)
+    for one in run.episodes("grpo-monitor"):
+        assert one.seeds == rule(GroupRequest("other/0000/0000", one.task_id, 1), tasks[one.task_id], 0)
 
 
 def test_the_sampler_starts_each_batch_afresh(tmp_path: Path) -> None:

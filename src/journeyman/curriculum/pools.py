@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from journeyman.errors import RecipeError
@@ -37,6 +38,11 @@ def select(tasks: Sequence[Task], filters: Sequence[TaskFilter], where: str) -> 
                 "tasks",
                 f'no task has split "{wanted.split}" in {", ".join(wanted.families) or "any family"}: choose others.',
             )
+        if wanted.per_family is not None:
+            fitting = _first_of_each(fitting, wanted.per_family)
+        fitting = fitting[wanted.skip :]
+        if not fitting:
+            raise RecipeError(where, "tasks.skip", f"{wanted.skip} is all that fits: skip fewer.")
         chosen |= {task.id: task for task in fitting[: wanted.limit]}
     return list(chosen.values())
 
@@ -52,3 +58,14 @@ def training_pool(
     pool = select(tasks, [wanted], where)
     refuse_held_out(pool, f"{where} (pool)", held_out_worlds)
     return pool
+
+
+def _first_of_each(tasks: Sequence[Task], count: int) -> list[Task]:
+    """The first `count` tasks of every family, in the order given."""
+    taken: Counter[str] = Counter()
+    chosen = []
+    for task in tasks:
+        if taken[task.family] < count:
+            taken[task.family] += 1
+            chosen.append(task)
+    return chosen

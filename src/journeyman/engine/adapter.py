@@ -90,6 +90,18 @@ class Adapter:
                     leaf.grad = slot
         return layers
 
+    def norm(self) -> float:
+        """Frobenius norm of all that the adapter adds to the model's matrices, √Σ‖scale · B A‖². No B A is made:
+        ‖B A‖² = tr(BᵀB · AAᵀ), of rank × rank matrices."""
+        total = 0.0
+        with torch.no_grad():
+            for sites in self.views(self.values):
+                for site in sites:
+                    for part, b in enumerate(site.b):
+                        a = site.a[part * self.rank : (part + 1) * self.rank]
+                        total += site.scale**2 * float(((b.t() @ b) * (a @ a.t())).double().sum())
+        return math.sqrt(max(total, 0.0))
+
     def is_zero(self) -> bool:
         """Whether every B is zero, so that the adapter changes nothing."""
         return all(not b.any() for sites in self.views(self.values) for site in sites for b in site.b)
@@ -149,8 +161,8 @@ def save_peft(wrapped: Any, folder: Path) -> None:
     config.inference_mode = inference
 
 
-def load_peft(wrapped: Any, folder: Path) -> None:
-    """Fill the adapter from `adapter_model.safetensors`.
+def read_peft(wrapped: Any, folder: Path, values: Tensor) -> None:
+    """Fill `values`, a flat buffer laid out as the adapter's, from `adapter_model.safetensors`.
 
     Raises:
         EngineError: the file is missing, or its parameters are not those of this model and rank.
@@ -170,4 +182,6 @@ def load_peft(wrapped: Any, folder: Path) -> None:
             str(path), "", "its parameters are not those of this model and LoRA rank. Use the same recipe."
         )
     for name, tensor in loaded.items():
-        state[name].data.copy_(tensor)
+        # PEFT's parameters are views into the adapter's buffer: the same places of `values` are meant.
+        own = state[name]
+        values.as_strided(own.shape, own.stride(), own.storage_offset()).copy_(tensor)

@@ -75,16 +75,25 @@ class Sampler(Protocol):
         ...
 
 
-class LossSettings(Struct, frozen=True):
-    """Which objective `update` maximises.
+OptimizerKind = Literal["adamw", "adafactor"]
 
-    `sft`: −log π on masked tokens. `ppo_clip`: min(ρA, clip(ρ, ratio_min, ratio_max)·A). Both are aggregated as the
-    token mean over the whole update, whatever the micro-batches.
+
+class LossSettings(Struct, frozen=True):
+    """Which objective `update` maximises, and how it steps.
+
+    With ρ = π_θ / π_old (π_old: `proximal_logprobs` of a sample where it has them, else `logprobs`) and advantage A, per token:
+    `sft`: log π. `importance_sampling`: ρA. `ppo_clip`: min(ρA, clip(ρ, ratio_min, ratio_max)·A), where A < 0 no less than
+    dual_clip·A. `cispo`: stopgrad(clip(ρ, ratio_min, ratio_max))·A·log π. `gspo`: as ppo_clip with the ratio of the whole
+    episode, exp(mean over its tokens of log ρ). Minus `kl_coefficient` times the k3 estimate of KL to `reference_logprobs`.
+    Tokens are weighed by the samples' `weights`, whatever the micro-batches.
     """
 
-    kind: Literal["sft", "ppo_clip"]
+    kind: Literal["sft", "importance_sampling", "ppo_clip", "cispo", "gspo"]
     ratio_min: float = 0.8
     ratio_max: float = 1.28
+    dual_clip: float | None = None
+    kl_coefficient: float = 0.0
+    optimizer: OptimizerKind = "adamw"
     learning_rate: float = 1e-4
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.0
@@ -92,23 +101,50 @@ class LossSettings(Struct, frozen=True):
 
 
 class Trainer(Protocol):
-    """Changes the weights."""
+    """Changes the weights. May be called from one thread while another's loop samples."""
+
+    @property
+    def version(self) -> int:
+        """Version of the weights that were published last."""
+        ...
 
     def update(self, samples: Sequence[Sample], loss: LossSettings) -> dict[str, float]:
         """One optimizer step on `samples`.
 
         Returns:
-            Metrics: `loss`, `grad_norm` (before clipping), `tokens` (masked-in), `sequence_tokens`, `seconds`; for ppo_clip also
-            `ratio_mean`, `ratio_max`, `clipped_share`, `entropy` (nats per token, of the tempered distribution),
-            `kl_k3` (sampler to trainer).
+            Metrics: `loss`, `grad_norm` (before clipping), `tokens` (masked-in), `tokens_computed` (those that can have a
+            gradient: the means below are over them), `sequence_tokens`, `seconds`; where an adapter is trained `adapter_norm`
+            (Frobenius norm of what it adds to the model's matrices, after the step); for all kinds but `sft` also
+            `ratio_mean`, `ratio_max`, `clipped_share`, `entropy` (nats per token, of the tempered distribution), `kl_k3`
+            (sampler to trainer) and, with a KL in the loss, `kl_reference`.
 
         Raises:
             EngineError: the loss is not finite; the weights are left as they were.
         """
         ...
 
-    def logprobs(self, samples: Sequence[Sample]) -> list[list[float]]:
-        """Log-probability of each masked-in token under the current weights at the sample's temperature (0 elsewhere)."""
+    def logprobs(self, samples: Sequence[Sample], of: str | None = None) -> list[list[float]]:
+        """Log-probability of each masked-in token at the sample's temperature (0 elsewhere).
+
+        Args:
+            of: whose: None the current weights', `base` the untouched model's, else those of a remembered copy.
+
+        Raises:
+            EngineError: nothing is remembered under that name.
+        """
+        ...
+
+    def remember(self, name: str, folder: Path | None = None) -> None:
+        """Keep a frozen copy of the current weights, or of those that `save` wrote into `folder`, under a name.
+
+        Raises:
+            EngineError: as `load`.
+        """
+        ...
+
+    def restart(self) -> None:
+        """Go back to the untouched model with the adapter that the engine began with, and give it to the sampler under a
+        new version."""
         ...
 
     def reset_optimizer(self) -> None:
@@ -120,11 +156,13 @@ class Trainer(Protocol):
         ...
 
     def save(self, folder: Path) -> None:
-        """Write adapter (PEFT format), optimizer and version into an existing folder."""
+        """Write what is trained (an adapter in PEFT's format, all weights in Hugging Face's), optimizer and version into an existing
+        folder."""
         ...
 
     def load(self, folder: Path) -> None:
-        """Restore what `save` wrote, bit for bit, and give it to the sampler.
+        """Restore what `save` wrote, bit for bit, and give it to the sampler: under the version that it was saved with, or under
+        a new one where later versions were published here since.
 
         Raises:
             EngineError: the folder lacks a file or belongs to another model.

@@ -128,6 +128,10 @@ class KeyValueCache:
             tensor[:, slot.index, :, : own - (count - base)] = tensor[:, slot.index, :, count - base : own].clone()
         slot.prefix, slot.base = Prefix(row, count), count
 
+    def holds(self, owner: str) -> bool:
+        """Whether keys of `owner` are still there."""
+        return any(slot.owner == owner and slot.tokens for slot in self.slots)
+
     def take(self, owner: str, spare: set[str]) -> Slot | None:
         """A slot for `owner`: its own, else a free one, else the least recently used of a finished or waiting episode.
 

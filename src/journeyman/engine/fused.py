@@ -6,10 +6,11 @@ with SwiGLU fused in. The adapter is never merged into W.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from journeyman.engine.adapter import Site, Sites
 from journeyman.engine.mathematics import norm
@@ -25,6 +26,7 @@ class FusedLayer:
 
     def __init__(self, layer: Layer, sites: Sequence[Site] | None, epsilon: float) -> None:
         self._input_norm, self._mlp_norm, self._epsilon = layer.input_norm, layer.mlp_norm, epsilon
+        self._q_norm, self._k_norm = layer.q_norm, layer.k_norm
         nothing: list[Site | None] = [None] * 4
         qkv, output, gate_up, down = sites or nothing
         self._qkv, self._qkv_a = Product(_extended(layer.qkv, qkv), layer.qkv.bias), _inner(layer.qkv, qkv)
@@ -42,6 +44,12 @@ class FusedLayer:
         """See `LayerMaps.qkv`."""
         return self._qkv(_beside(norm(hidden, self._input_norm, self._epsilon), self._qkv_a))
 
+    def head_norms(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """See `LayerMaps.head_norms`."""
+        assert self._q_norm is not None
+        assert self._k_norm is not None
+        return norm(q, self._q_norm, self._epsilon), norm(k, self._k_norm, self._epsilon)
+
     def add_attention(self, hidden: Tensor, attended: Tensor) -> Tensor:
         """See `LayerMaps.add_attention`."""
         return hidden.add_(self._output(_beside(attended, self._output_a)))
@@ -52,10 +60,43 @@ class FusedLayer:
         return hidden.add_(self._down(_beside(self._up.times(x, self._gate.silu(x)), self._down_a)))
 
 
-def fuse(weights: Weights, sites: Sites | None) -> list[FusedLayer]:
-    """The layers that sample with this adapter (float32), or without any."""
-    each: Sequence[Sequence[Site] | None] = sites or [None] * len(weights.layers)
-    return [FusedLayer(layer, own, weights.epsilon) for layer, own in zip(weights.layers, each, strict=True)]
+class SampledModel:
+    """`ModelMaps` of the sampler, and its head.
+
+    Args:
+        layers: taken one at a time, so that each may be made when it is needed and dropped once it is fused.
+        sites: the adapter (float32); None: there is none.
+    """
+
+    recompute = False
+
+    def __init__(
+        self,
+        layers: Iterable[Layer],
+        embedding: Tensor,
+        final_norm: Tensor,
+        head: Product,
+        epsilon: float,
+        sites: Sites | None = None,
+    ) -> None:
+        self._embedding, self._final_norm, self._epsilon = embedding, final_norm, epsilon
+        self.head = head
+        self.layers: list[FusedLayer] = []
+        for layer in layers:
+            self.layers.append(FusedLayer(layer, sites[len(self.layers)] if sites else None, epsilon))
+
+    def embed(self, token_ids: Tensor) -> Tensor:
+        """See `ModelMaps.embed`."""
+        return functional.embedding(token_ids, self._embedding).float()
+
+    def last_norm(self, hidden: Tensor) -> Tensor:
+        """See `ModelMaps.last_norm`."""
+        return norm(hidden, self._final_norm, self._epsilon)
+
+
+def fuse(weights: Weights, sites: Sites | None) -> SampledModel:
+    """The model that samples with this adapter (float32), or without any."""
+    return SampledModel(weights.layers, weights.embedding, weights.final_norm, weights.head, weights.epsilon, sites)
 
 
 def _extended(frozen: Frozen, site: Site | None) -> Tensor:
@@ -74,7 +115,7 @@ def _extended(frozen: Frozen, site: Site | None) -> Tensor:
 
 
 def _inner(frozen: Frozen, site: Site | None) -> Product | None:
-    return None if site is None else Product(site.a.to(frozen.weight.dtype))
+    return None if site is None else Product(site.a.to(frozen.weight.dtype, copy=True))
 
 
 def _beside(x: Tensor, a: Product | None) -> Tensor:

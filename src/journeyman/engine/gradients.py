@@ -1,4 +1,4 @@
-"""The trainer's layers: autograd functions that record only what the adapter's gradients need.
+"""The trainer's layers around an adapter: autograd functions that record only what the adapter's gradients need.
 
 The frozen weights get no gradient, so a linear map needs dX = dY W alone; norms and SwiGLU are computed again in the
 backward pass instead of being kept, which halves the memory of a token.
@@ -17,8 +17,31 @@ from journeyman.engine.mathematics import add_low_rank, norm, norm_gradient, rot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from journeyman.engine.adapter import Site
-    from journeyman.engine.weights import Frozen, Layer
+    from journeyman.engine.adapter import Site, Sites
+    from journeyman.engine.weights import Frozen, Layer, Weights
+
+
+class AdaptedModel:
+    """`TrainerModel` of frozen weights with an adapter.
+
+    Args:
+        sites: the adapter, in the dtype of the weights; its gradients are recorded where autograd is on.
+        recompute: see `ModelMaps`.
+    """
+
+    def __init__(self, weights: Weights, sites: Sites, recompute: bool = False) -> None:
+        self._weights, self.head, self.recompute = weights, weights.head, recompute
+        self.layers = [
+            TrainedLayer(layer, own, weights.epsilon) for layer, own in zip(weights.layers, sites, strict=True)
+        ]
+
+    def embed(self, token_ids: Tensor) -> Tensor:
+        """See `ModelMaps.embed`."""
+        return functional.embedding(token_ids, self._weights.embedding).float()
+
+    def last_norm(self, hidden: Tensor) -> Tensor:
+        """See `ModelMaps.last_norm`."""
+        return _norm(hidden, self._weights.final_norm, self._weights.epsilon)
 
 
 class TrainedLayer:
@@ -35,6 +58,12 @@ class TrainedLayer:
         """See `LayerMaps.qkv`."""
         return _linear(hidden, self._layer.qkv, self._sites[0], self._layer.input_norm, self._epsilon)
 
+    def head_norms(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """See `LayerMaps.head_norms`."""
+        assert self._layer.q_norm is not None
+        assert self._layer.k_norm is not None
+        return _norm(q, self._layer.q_norm, self._epsilon), _norm(k, self._layer.k_norm, self._epsilon)
+
     def add_attention(self, hidden: Tensor, attended: Tensor) -> Tensor:
         """See `LayerMaps.add_attention`."""
         return hidden + _linear(attended, self._layer.output, self._sites[1])
@@ -48,6 +77,10 @@ class TrainedLayer:
 
 def _linear(x: Tensor, frozen: Frozen, site: Site, weight: Tensor | None = None, epsilon: float = 0.0) -> Tensor:
     return NormLinear.apply(x, weight, epsilon, frozen, site.scale, site.a, *site.b)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    return NormLinear.apply(x, weight, epsilon, None, 0.0, None)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class NormLinear(torch.autograd.Function):

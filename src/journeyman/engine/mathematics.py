@@ -48,6 +48,15 @@ def norm_gradient(x: Tensor, weight: Tensor, epsilon: float, grad: Tensor) -> Te
     return out
 
 
+def norm_weight_gradient(x: Tensor, epsilon: float, grad: Tensor) -> Tensor:
+    """Gradient of `norm` by its weight, in float32: the sum over all rows of grad · x / rms."""
+    total = torch.zeros(x.shape[-1], device=x.device)
+    for some in _stretches(x):
+        wide = x[some].float()
+        total += (wide * inverse_root(wide, epsilon)).mul_(grad[some]).flatten(0, -2).sum(dim=0)
+    return total
+
+
 def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary embedding of (rows, heads, dim): the two halves of `dim` are the coordinates of a pair."""
     half = x.shape[-1] // 2

@@ -53,8 +53,9 @@ class Pack:
 def check_samples(samples: Sequence[Sample]) -> None:
     """Raises EngineError where arrays differ in length, the first token is to be predicted, or temperature is not positive."""
     for sample in samples:
-        arrays = (sample.mask, sample.logprobs, sample.advantages)
-        if any(len(array) != len(sample.token_ids) for array in arrays):
+        arrays: list[Sequence[float] | None] = [sample.mask, sample.logprobs, sample.advantages]
+        arrays += [sample.proximal_logprobs, sample.reference_logprobs, sample.weights]
+        if any(array is not None and len(array) != len(sample.token_ids) for array in arrays):
             raise EngineError(
                 "sample", sample.episode_id, "its arrays differ in length: each must be as long as token_ids."
             )

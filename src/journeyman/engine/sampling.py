@@ -5,7 +5,6 @@ No threads here: `Batch` is told which requests begin and is asked to step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,7 +15,8 @@ from journeyman.engine.attention import CachedAttention
 from journeyman.engine.base import SampleRequest
 from journeyman.engine.cache import KeyValueCache, Slot, common_prefix
 from journeyman.engine.draw import draw, uniform
-from journeyman.engine.forward import LayerMaps, forward
+from journeyman.engine.forward import forward
+from journeyman.engine.fused import SampledModel
 from journeyman.engine.weights import Weights
 
 _PREFILL_BUDGET = 1024
@@ -56,7 +56,7 @@ class Batch:
 
     def __init__(self, weights: Weights, slots: int) -> None:
         self.weights = weights
-        self.layers: Sequence[LayerMaps] = []
+        self.model: SampledModel | None = None
         self.cache = KeyValueCache(weights, slots)
         self.rows: list[Row] = []
 
@@ -114,7 +114,7 @@ class Batch:
         hidden = self._feed(plan)
         ready = [(row, end) for row, _, end in plan if not row.missing]
         if ready:
-            self._draw([row for row, _ in ready], self.weights.head(hidden[[end - 1 for _, end in ready]]))
+            self._draw([row for row, _ in ready], self._published.head(hidden[[end - 1 for _, end in ready]]))
         for row in self.rows:
             if row.source is not None and len(row.source.slot.tokens) >= row.shared:
                 self.cache.share(row.source.slot, row.slot, row.shared)
@@ -123,6 +123,11 @@ class Batch:
         for row in finished:
             self.drop(row)
         return finished
+
+    @property
+    def _published(self) -> SampledModel:
+        assert self.model is not None
+        return self.model
 
     def _plan(self) -> list[tuple[Row, int, int]]:
         """(row, first, end) of the packed rows: single tokens first, then prompt chunks, each in slot order."""
@@ -154,7 +159,7 @@ class Batch:
         attend = CachedAttention(self.cache, [(row.slot, first, end) for row, first, end in plan])
         return forward(
             self.weights,
-            self.layers,
+            self._published,
             torch.tensor(ids, device=device),
             torch.tensor(positions, device=device),
             attend,

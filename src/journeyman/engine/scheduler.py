@@ -6,8 +6,11 @@ that wait are admitted together, in the order of their ids. There are no timers.
 replaces another should be attached before the other is detached, and those that begin together before the first asks.
 An episode that waits for something slow (a person, a remote model) should be detached meanwhile.
 
-All lanes step together. An episode keeps its lane, where its keys lie, and a new one joins its group, whose prompt lies
-there, as long as that leaves the lanes about equally full.
+All lanes step together. An episode keeps its lane, where its keys lie (one that was away returns there), and a new one joins
+its group, whose prompt lies there, as long as that leaves the lanes about equally full.
+
+An answer is sampled by one version of the weights. They change `between_answers` alone: what is under way is answered to
+its end, whoever else is awaited, while nothing new is begun.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ class _Ticket:
 
 
 class Scheduler:
-    """Feeds requests to the lanes' batches. `exclusive` holds them still.
+    """Feeds requests to the lanes' batches. `exclusive` holds them still between two steps, `between_answers` between two answers.
 
     Args:
         batches: one for each lane.
@@ -54,6 +57,9 @@ class Scheduler:
         self._attached: set[str] = set()
         self._tickets: dict[str, _Ticket] = {}
         self._worker: threading.Thread | None = None
+        self._stepping = False
+        self._holding = 0
+        """How many wait for what is under way to be answered, or have it still."""
         self._closed = False
 
     def attach(self, episode_id: str) -> None:
@@ -99,6 +105,22 @@ class Scheduler:
         with self._compute:
             yield
 
+    @contextmanager
+    def between_answers(self) -> Iterator[None]:
+        """Nothing is being answered inside, and nothing begins. May be entered from any thread, also one that keeps those who
+        are attached from asking: answers under way need nobody but the worker."""
+        with self._state:
+            self._holding += 1
+            self._state.notify_all()
+            self._state.wait_for(lambda: self._closed or not (self._stepping or self._under_way()))
+        try:
+            with self._compute:
+                yield
+        finally:
+            with self._state:
+                self._holding -= 1
+                self._state.notify_all()
+
     def close(self) -> None:
         """End the worker; requests still waiting fail with EngineError."""
         with self._state:
@@ -108,7 +130,12 @@ class Scheduler:
             self._worker.join()
         self._fail(EngineError("engine", "", "it was closed while a request waited."))
 
+    def _under_way(self) -> list[_Ticket]:
+        return [ticket for ticket in self._tickets.values() if ticket.row is not None]
+
     def _may_step(self) -> bool:
+        if self._holding:
+            return bool(self._under_way())
         return bool(self._tickets) and self._attached <= self._tickets.keys()
 
     def _run(self) -> None:
@@ -117,8 +144,10 @@ class Scheduler:
                 self._state.wait_for(lambda: self._closed or self._may_step())
                 if self._closed:
                     return
-                tickets = sorted(self._tickets.values(), key=lambda t: natural(t.request.episode_id))
+                chosen = self._under_way() if self._holding else self._tickets.values()
+                tickets = sorted(chosen, key=lambda t: natural(t.request.episode_id))
                 spare = set(self._attached)
+                self._stepping = True
             try:
                 with self._compute:
                     finished = self._step(tickets, spare)
@@ -131,8 +160,15 @@ class Scheduler:
                 )
                 failure.__cause__ = error if failure is not error else None
                 self._fail(failure)
+                self._rest()
                 continue
             self._resolve(finished, {id(ticket.row): ticket for ticket in tickets})
+            self._rest()
+
+    def _rest(self) -> None:
+        with self._state:
+            self._stepping = False
+            self._state.notify_all()
 
     def _step(self, tickets: list[_Ticket], spare: set[str]) -> list[Row]:
         self._assign(tickets, spare)
@@ -168,7 +204,8 @@ class Scheduler:
                 continue
             emptiest = min(range(len(loads)), key=lambda lane: (loads[lane], lane))
             mates = lanes_of_group.setdefault(_group(episode), set())
-            lane = min(mates, key=lambda lane: (loads[lane], lane), default=emptiest)
+            home = [lane for lane, batch in enumerate(self._batches) if batch.cache.holds(episode)]
+            lane = min(home or mates, key=lambda lane: (loads[lane], lane), default=emptiest)
             if loads[lane] >= min(loads[emptiest] + _UNEVEN, len(self._batches[lane].cache.slots)):
                 lane = emptiest
             self._lane_of[episode] = lane

@@ -1,4 +1,4 @@
-"""A model's frozen weights, laid out for speed: q, k, v in one matrix, gate and up in one, all prepacked on the CPU.
+"""A model's weights, laid out for speed: q, k, v in one matrix, gate and up in one, all prepacked on the CPU.
 
 The matrices are the storage of a Hugging Face model as well (its parameters are views of them), so nothing is held twice.
 """
@@ -26,13 +26,17 @@ _PACK_ROWS = 64
 
 
 class Product:
-    """A linear map y = x Wᵀ + b, W of shape (outputs, inputs), prepacked on the CPU; what follows it elementwise is fused in."""
+    """A linear map y = x Wᵀ + b, W of shape (outputs, inputs), prepacked on the CPU; what follows it elementwise is fused in.
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+    Args:
+        packed: False where the weight will change: a packed one is a copy.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, packed: bool = True) -> None:
         self.bias = bias
         self._plain: Tensor | None = None
         self._packed: Any = None
-        if _packs(weight):
+        if packed and _packs(weight):
             self._packed = torch.ops.mkldnn._reorder_linear_weight(weight, _PACK_ROWS)
         else:
             self._plain = weight
@@ -69,15 +73,18 @@ class Product:
 
 
 class Frozen(Product):
-    """A linear map that is never trained."""
+    """A linear map whose weight is not trained."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        super().__init__(weight, bias)
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, packed: bool = True) -> None:
+        super().__init__(weight, bias, packed)
         self.weight = weight
 
     def input_gradient(self, grad: Tensor) -> Tensor:
         """Gradient of the input: (rows, outputs) → (rows, inputs)."""
         return grad @ self.weight
+
+    def add_gradient(self, x: Tensor, grad: Tensor) -> None:
+        """Count gradients of weight and bias where these are trained: those of inputs (rows, inputs) and outputs (rows, outputs)."""
 
 
 def _packs(weight: Tensor) -> bool:
@@ -103,7 +110,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Weights:
-    """All frozen weights and the numbers of the architecture. `context` is the longest position the model knows."""
+    """All weights and the numbers of the architecture. `context` is the longest position the model knows."""
 
     layers: list[Layer]
     embedding: Tensor
@@ -287,8 +294,12 @@ def _tiny() -> nn.Module:
     return _assign(model, tensors)
 
 
-def extract(model: Any, where: str) -> Weights:
-    """Lay the weights of a Hugging Face model out as `Weights`, and make the model's parameters views of them."""
+def extract(model: Any, where: str, packed: bool = True) -> Weights:
+    """Lay the weights of a Hugging Face model out as `Weights`, and make the model's parameters views of them.
+
+    Args:
+        packed: prepack them for speed; False where they will change.
+    """
     config = model.config
     check_architecture(config, where)
     body = model.model
@@ -298,13 +309,13 @@ def extract(model: Any, where: str) -> Weights:
         layers.append(
             Layer(
                 input_norm=block.input_layernorm.weight.data,
-                qkv=_fuse(attention.q_proj, attention.k_proj, attention.v_proj),
+                qkv=_fuse(packed, attention.q_proj, attention.k_proj, attention.v_proj),
                 q_norm=attention.q_norm.weight.data if hasattr(attention, "q_norm") else None,
                 k_norm=attention.k_norm.weight.data if hasattr(attention, "k_norm") else None,
-                output=_fuse(attention.o_proj),
+                output=_fuse(packed, attention.o_proj),
                 mlp_norm=block.post_attention_layernorm.weight.data,
-                gate_up=_fuse(mlp.gate_proj, mlp.up_proj),
-                down=_fuse(mlp.down_proj),
+                gate_up=_fuse(packed, mlp.gate_proj, mlp.up_proj),
+                down=_fuse(packed, mlp.down_proj),
             )
         )
     heads = config.num_attention_heads
@@ -313,7 +324,7 @@ def extract(model: Any, where: str) -> Weights:
         layers=layers,
         embedding=weight,
         final_norm=body.norm.weight.data,
-        head=Frozen(model.lm_head.weight.data),
+        head=Frozen(model.lm_head.weight.data, packed=packed),
         frequencies=body.rotary_emb.inv_freq.float().to(weight.device),
         rope_scale=float(body.rotary_emb.attention_scaling),
         epsilon=config.rms_norm_eps,
@@ -329,16 +340,16 @@ def extract(model: Any, where: str) -> Weights:
     )
 
 
-def _fuse(*modules: nn.Linear) -> Frozen:
+def _fuse(packed: bool, *modules: nn.Linear) -> Frozen:
     if len(modules) == 1:
-        return Frozen(modules[0].weight.data, None if modules[0].bias is None else modules[0].bias.data)
+        return Frozen(modules[0].weight.data, None if modules[0].bias is None else modules[0].bias.data, packed)
     weight = torch.cat([module.weight.data for module in modules])
     start = 0
     for module in modules:
         module.weight.data = weight[start : start + module.out_features]
         start += module.out_features
     biases = [module.bias.data for module in modules if module.bias is not None]
-    return Frozen(weight, torch.cat(biases) if biases else None)
+    return Frozen(weight, torch.cat(biases) if biases else None, packed)
 
 
 def fingerprint(weights: Weights) -> str:

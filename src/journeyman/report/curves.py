@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from journeyman.episode import Episode
 
@@ -37,7 +37,8 @@ def sft_curve(stage: str, metrics: Iterable[Mapping[str, Any]]) -> Curve:
 
 
 def grpo_curve(stage: str, episodes: Iterable[Episode], tolerance: float) -> Curve:
-    """Mean reward, pass rate, clean pass rate and share of groups without signal, per step, over graded episodes.
+    """Mean reward, pass rate, clean pass rate and share of groups without signal, per step, over graded episodes. Single turns from
+    pivots have no pass rates.
 
     Args:
         tolerance: a group whose rewards spread no more than this has no signal.
@@ -58,18 +59,21 @@ def _by_step(stage: str, kind: str, episodes: Iterable[Episode], tolerance: floa
     spreads: dict[int, dict[str, tuple[float, float]]] = {}
     for episode in episodes:
         step = episode.id.split("/")[1]
-        if not episode.valid or episode.verdict is None or not step.isdigit():
+        verdict = episode.verdict
+        # A single turn from a pivot has a reward and no outcome.
+        if not episode.valid or (verdict is None and episode.pivot is UNSET) or not step.isdigit():
             continue
-        total = totals.setdefault(int(step), [0.0, 0.0, 0.0, 0.0])
-        added = (1.0, episode.reward, float(episode.verdict.passed), float(episode.verdict.clean))
+        total = totals.setdefault(int(step), [0.0] * 5)
+        outcome = (0.0, 0.0, 0.0) if verdict is None else (1.0, float(verdict.passed), float(verdict.clean))
+        added = (1.0, episode.reward, *outcome)
         totals[int(step)] = [old + new for old, new in zip(total, added, strict=True)]
         groups = spreads.setdefault(int(step), {})
         low, high = groups.get(episode.group_id, (episode.reward, episode.reward))
         groups[episode.group_id] = (min(low, episode.reward), max(high, episode.reward))
     steps = sorted(totals)
     series: dict[str, list[float | None]] = {
-        name: [totals[step][place] / totals[step][0] for step in steps]
-        for place, name in enumerate(("reward", "pass_rate", "clean_rate"), start=1)
+        name: [totals[step][place] / totals[step][of] if totals[step][of] else None for step in steps]
+        for name, place, of in (("reward", 1, 0), ("pass_rate", 3, 2), ("clean_rate", 4, 2))
     }
     series["zero_signal"] = [
         sum(high - low <= tolerance for low, high in spreads[step].values()) / len(spreads[step]) for step in steps

@@ -14,7 +14,7 @@ from journeyman.errors import JourneymanError
 from journeyman.evaluate.behaviour import BehaviourSummary, summarise_behaviour
 from journeyman.evaluate.comparison import Comparison, compare
 from journeyman.evaluate.metrics import PhaseMetrics, Resamples, TaskInfo, latest_attempts, measure_phase, task_info
-from journeyman.recipe import Evaluate, Grpo, Recipe, Sft
+from journeyman.recipe import Evaluate, Recipe, Sampled, Sft, Training
 from journeyman.report.curves import Curve, grpo_curve, monitor_curve, sft_curve
 from journeyman.report.notes import phase_notes, policy_label, run_notes
 from journeyman.report.showcase import Showcase, choose_showcases
@@ -221,8 +221,9 @@ def _curves(run: RunLike, recipe: Recipe) -> list[Curve]:
     for stage in recipe.stage:
         if isinstance(stage, Sft):
             curves.append(sft_curve(stage.name, lines))
-        elif isinstance(stage, Grpo):
+        elif isinstance(stage, Sampled):
             curves.append(grpo_curve(stage.name, run.episodes(stage.name), stage.signal_tolerance))
+        if isinstance(stage, Training):
             curves.append(monitor_curve(stage.name, run.episodes(f"{stage.name}-monitor")))
     return [curve for curve in curves if curve.steps]
 

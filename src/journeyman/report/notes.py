@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from journeyman.episode import Episode
-from journeyman.recipe import Grpo, Recipe
+from journeyman.recipe import Recipe, Sampled
 from journeyman.report.text import counted
 
 PARSED_BY_ENDPOINT = (
@@ -15,18 +15,25 @@ PARSED_BY_ENDPOINT = (
 
 
 def run_notes(recipe: Recipe, metrics: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Notes on the run as a whole: an endpoint that acted, training without an update."""
+    """Notes on the run as a whole: an endpoint that acted, training without an update, alarms, whose weights were kept."""
     notes = []
     if recipe.policy.kind == "endpoint":
         notes.append(f"The answers of endpoint {recipe.policy.endpoint} were {PARSED_BY_ENDPOINT}")
     lines = list(metrics)
     for stage in recipe.stage:
         steps = [line for line in lines if line.get("kind") == "train" and line.get("stage") == stage.name]
-        if isinstance(stage, Grpo) and steps and not any(line.get("updates") for line in steps):
+        if isinstance(stage, Sampled) and steps and not any(line.get("updates") for line in steps):
             notes.append(
                 f"RL made no update: in none of the {counted(len(steps), 'step')} of {stage.name} did the rewards of a "
                 "group tell its attempts apart, so the model after it is the model before it."
             )
+    notes += [f"Alarm: {line['message']}" for line in lines if line.get("kind") == "alarm"]
+    notes += [
+        f"{line['stage']} ended with the weights of its step {line['step']} of {line['last_step']}, the best by pass rate "
+        f"({line['pass_rate']:.3f}) in {counted(line['evaluations'], 'evaluation')} on its monitoring tasks."
+        for line in lines
+        if line.get("kind") == "chosen"
+    ]
     return notes
 
 

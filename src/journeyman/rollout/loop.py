@@ -12,7 +12,8 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,7 +50,15 @@ from journeyman.world import WorldSession, open_session
 if TYPE_CHECKING:
     from journeyman.world import World
 
-__all__ = ["EpisodeSpec", "PlaySettings", "play"]
+__all__ = ["End", "EpisodeSpec", "Play", "PlaySettings", "blaming_the_user", "conduct", "play", "unanswerable"]
+
+
+Away = Callable[[str], AbstractContextManager[None]]
+
+
+def nobody_waits(_: str) -> AbstractContextManager[None]:
+    """The `Away` of an episode that is attached to nothing."""
+    return contextlib.nullcontext()
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,7 @@ class PlaySettings:
         tools: how tools are shown to a model.
         grader: decides the verdict; None: the project's own.
         user: who plays the users; the scripted one unless given.
+        away: entered with the episode's id while it waits for a slow user; whoever holds the sampler lets go meanwhile.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -69,6 +79,7 @@ class PlaySettings:
     tools: ToolRendering = "compact"
     grader: Grader | None = None
     user: UserMaker = scripted_user
+    away: Away = nobody_waits
 
 
 MAX_NAME = 200
@@ -83,7 +94,9 @@ class _UserFailed(Exception):
         self.error = error
 
 
-class _End(NamedTuple):
+class End(NamedTuple):
+    """How an episode ends."""
+
     ended: Ended
     failure: Failure = "none"
     detail: str = ""
@@ -101,7 +114,11 @@ async def play(spec: EpisodeSpec, world: World, policy: Policy, settings: PlaySe
     Returns:
         The sealed episode.
     """
-    run = _Play(spec, world, policy, settings)
+    return await conduct(Play(spec, world, policy, settings))
+
+
+async def conduct(run: Play) -> Episode:
+    """Play what was set up; see `play`."""
     try:
         end = await _ended(run)
         try:
@@ -112,32 +129,32 @@ async def play(spec: EpisodeSpec, world: World, policy: Policy, settings: PlaySe
         await run.close()
 
 
-async def _ended(run: _Play) -> _End:
+async def _ended(run: Play) -> End:
     """Converse to the end; what breaks becomes an end of its own."""
     seconds = run.settings.limits.wall_seconds
     try:
         async with asyncio.timeout(seconds):
             return await run.converse()
     except OutOfTokens as reason:
-        return _End("limit", "truncated", str(reason))
+        return End("limit", "truncated", str(reason))
     except _UserFailed as failed:
-        return _End("error", "user", _describe(failed.error))
+        return End("error", "user", _describe(failed.error))
     except TimeoutError:
-        return _End("error", "infrastructure", f"timed out (the episode may last {seconds:g} s)")
+        return End("error", "infrastructure", f"timed out (the episode may last {seconds:g} s)")
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
         # Nobody cancelled this episode: something inside it gave up on work of its own.
-        return _End("error", "infrastructure", _describe(error))
+        return End("error", "infrastructure", _describe(error))
     except KeyRefused:
         raise
     except (Exception, SystemExit) as error:
-        return _End("error", "infrastructure", _describe(error))
+        return End("error", "infrastructure", _describe(error))
 
 
-class _Play:
-    """The state of one episode while it runs."""
+class Play:
+    """The state of one episode while it runs. It begins at the opening; `rollout/pivots.py` begins it in the middle."""
 
     def __init__(self, spec: EpisodeSpec, world: World, policy: Policy, settings: PlaySettings) -> None:
         self.spec = spec
@@ -149,18 +166,22 @@ class _Play:
         self.session: WorldSession | None = None
         self.actor: Actor | None = None
         self._user = settings.user(spec, world) if spec.task.scenario else None
+        self._first = 0
+        """The agent turn that comes first."""
+        self._known = 0
+        """Messages that the actor has in its stream already."""
         self._asked = 0
         self._last_call = b""
         self._in_a_row = 0
         self._started = time.perf_counter()
         self._seconds = {"policy": 0.0, "user": 0.0, "world": 0.0, "grading": 0.0}
 
-    async def converse(self) -> _End:
+    async def converse(self) -> End:
         """Play to the end, whoever makes it."""
         limits = self.settings.limits
-        session, actor = self._open()
-        fresh = list(self.messages)
-        for number in range(limits.turns):
+        session, actor = await self._open()
+        fresh = list(self.messages[self._known :])
+        for number in range(self._first, limits.turns):
             since = time.perf_counter()
             turn = await actor.act(fresh)
             self._count("policy", since)
@@ -175,24 +196,15 @@ class _Play:
             if time.perf_counter() - self._started > limits.wall_seconds:
                 raise TimeoutError
             fresh = self.messages[known:]
-        return _End("limit", "truncated", f"the turn limit of {limits.turns} was reached")
+        return End("limit", "truncated", f"the turn limit of {limits.turns} was reached")
 
-    def _open(self) -> tuple[WorldSession, Actor]:
+    async def _open(self) -> tuple[WorldSession, Actor]:
         task, since = self.spec.task, time.perf_counter()
         self.session = session = open_session(self.world, task, self.spec.seeds.world)
-        context = EpisodeContext(
-            spec=self.spec,
-            world=self.world,
-            tools=session.tools(),
-            limits=self.settings.limits,
-            sampling=self.settings.sampling,
-            native_tools=self.settings.tools == "json",
-            changes=session.changes if self.policy.privileged else None,
-        )
-        self.actor = actor = self.policy.begin(context)
+        self.actor = actor = self._begin(session)
         opening = task.request
         if self._user:
-            with _blaming_the_user():
+            with blaming_the_user():
                 opening, events = self._user.open()
             self.events += events
         self.messages += [
@@ -202,13 +214,23 @@ class _Play:
         self._count("world", since)
         return session, actor
 
-    async def _answer(self, turn: Turn, number: int, session: WorldSession) -> _End | None:
+    def _begin(self, session: WorldSession) -> Actor:
+        context = EpisodeContext(
+            spec=self.spec,
+            world=self.world,
+            tools=session.tools(),
+            limits=self.settings.limits,
+            sampling=self.settings.sampling,
+            native_tools=self.settings.tools == "json",
+            changes=session.changes if self.policy.privileged else None,
+        )
+        return self.policy.begin(context)
+
+    async def _answer(self, turn: Turn, number: int, session: WorldSession) -> End | None:
         """What the world makes of one turn; None where the conversation goes on."""
-        if turn.finish == "length":
-            return _End("limit", "truncated", "a turn was cut off before its stop token")
-        quiet = silence(turn)
-        if quiet:
-            return _End("limit", "agent", quiet)
+        end = unanswerable(turn)
+        if end is not None:
+            return end
         if not turn.calls:
             return await self._deliver(turn.text, number, session)
         for call in turn.calls:
@@ -217,10 +239,10 @@ class _Play:
                 return end
         return None
 
-    async def _call(self, call: ToolCall, number: int, session: WorldSession) -> _End | None:
+    async def _call(self, call: ToolCall, number: int, session: WorldSession) -> End | None:
         limits = self.settings.limits
         if self._asked >= limits.calls:
-            return _End("limit", "agent", f"the call limit of {limits.calls} was reached")
+            return End("limit", "agent", f"the call limit of {limits.calls} was reached")
         self._asked += 1
         since = time.perf_counter()
         record = None
@@ -232,32 +254,33 @@ class _Play:
         self._count("world", since)
         self.messages.append(Message("tool", result, call_id=call.id, name=call.name, turn=number))
         if record and record.status == "ok" and record.tool == self.world.transfer_tool:
-            return _End("transfer")
+            return End("transfer")
         return self._loop(call)
 
-    def _loop(self, call: ToolCall) -> _End | None:
+    def _loop(self, call: ToolCall) -> End | None:
         key = canonical([call.name, call.raw if call.arguments is None else call.arguments])
         self._in_a_row = self._in_a_row + 1 if key == self._last_call else 1
         self._last_call = key
         if self._in_a_row < self.settings.limits.repeats:
             return None
-        return _End("limit", "agent", f"looped: the same call of {call.name!r} {self._in_a_row} times in a row")
+        return End("limit", "agent", f"looped: the same call of {call.name!r} {self._in_a_row} times in a row")
 
-    async def _deliver(self, text: str, number: int, session: WorldSession) -> _End | None:
+    async def _deliver(self, text: str, number: int, session: WorldSession) -> End | None:
         """A message to the user, or the closing one where there is none."""
         order = len(session.calls)
         since = time.perf_counter()
         read = reader_of(self.world).read_agent(text, number, order)
         self.events += read
         if self._user is None:
-            return _End("final")
-        with _blaming_the_user():
+            return End("final")
+        away = self.settings.away if self._user.slow else nobody_waits
+        with blaming_the_user(), away(self.spec.id):
             reply, events, left = await self._user.answer(text, read, order, number)
         self._count("user", since)
         self.events += events
         if reply is not None:
             self.messages.append(Message("user", reply, turn=number))
-        return _End("left") if left else None
+        return End("left") if left else None
 
     def _count(self, role: str, since: float) -> None:
         self._seconds[role] += time.perf_counter() - since
@@ -268,7 +291,7 @@ class _Play:
             with contextlib.suppress(Exception):
                 await self.session.close()
 
-    def episode(self, end: _End) -> Episode:
+    def episode(self, end: End) -> Episode:
         """The sealed record of what happened."""
         usage = self.actor.usage() if self.actor else Usage()
         talked = self._user.usage() if self._user else Usage()
@@ -324,13 +347,13 @@ class _Play:
     def _calls(self) -> list[CallRecord]:
         return list(self.session.calls) if self.session else []
 
-    def _changes(self, end: _End) -> tuple[list[RowChange], _End]:
+    def _changes(self, end: End) -> tuple[list[RowChange], End]:
         try:
             return (self.session.changes() if self.session else []), end
         except Exception as error:
-            return [], _End("error", "infrastructure", _describe(error))
+            return [], End("error", "infrastructure", _describe(error))
 
-    def _graded(self, end: _End, usage: Usage, changes: list[RowChange]) -> tuple[Verdict | None, float, _End]:
+    def _graded(self, end: End, usage: Usage, changes: list[RowChange]) -> tuple[Verdict | None, float, End]:
         if end.failure in INVALID_FAILURES:
             return None, 0.0, end
         task, since = self.spec.task, time.perf_counter()
@@ -347,13 +370,22 @@ class _Play:
                 token_limit=self.settings.limits.tokens,
             )
         except Exception as error:
-            return None, 0.0, _End("error", "infrastructure", f"grading failed: {_describe(error)}")
+            return None, 0.0, End("error", "infrastructure", f"grading failed: {_describe(error)}")
         self._count("grading", since)
         return verdict, earned, end
 
 
+def unanswerable(turn: Turn) -> End | None:
+    """The end that a turn makes which nobody can answer: cut off, or silent."""
+    if turn.finish == "length":
+        return End("limit", "truncated", "a turn was cut off before its stop token")
+    quiet = silence(turn)
+    return End("limit", "agent", quiet) if quiet else None
+
+
 @contextlib.contextmanager
-def _blaming_the_user() -> Iterator[None]:
+def blaming_the_user() -> Iterator[None]:
+    """What is raised here is the user's failure, but for an endpoint's."""
     try:
         yield
     except EndpointError:

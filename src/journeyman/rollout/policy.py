@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from journeyman.codec import seed_of
 from journeyman.engine.base import Sampler, SampleRequest
-from journeyman.episode import Message, SamplingSettings, Seeds, Segment, Turn, Usage
+from journeyman.episode import Continued, Message, SamplingSettings, Seeds, Segment, Turn, Usage
 from journeyman.errors import EngineError
 from journeyman.recipe import Limits
 from journeyman.rollout.render import Renderer
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 
 class EpisodeSpec(Data, frozen=True):
-    """One episode to play. `id` is phase/step/group/trial; `attempt` counts retries."""
+    """One episode to play. `id` is phase/step/group/trial; `attempt` counts retries; `pivot`: where it begins, if not at the
+    opening."""
 
     id: str
     task: Task
     seeds: Seeds
     attempt: int = 0
+    pivot: Continued | None = None
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,16 @@ class TokenActor:
         self._cached = 0
         self._input = self._output = self._requests = 0
 
+    def resume(self, ids: Sequence[int], history: Sequence[Message]) -> None:
+        """Go on from a stream that was begun elsewhere, none of whose ids counts as sampled here.
+
+        Args:
+            ids: up to where the model speaks next.
+            history: the messages that are in it.
+        """
+        self._streams.append(_Stream(ids))
+        self._history += history
+
     async def act(self, new_messages: Sequence[Message]) -> Turn:
         stream = self._next_prompt(new_messages)
         self._input += len(stream.ids) - self._cached
@@ -193,6 +205,8 @@ class TokenActor:
         self._history += new_messages
         if self._streams:
             stream = self._streams[-1]
+            if not new_messages:  # resumed: the stream is the prompt as it is
+                return stream
             prompt, completion = stream.ids[: self._turn_start], stream.ids[self._turn_start :]
             more = self._renderer.extend(prompt, completion, new_messages, self._shown)
             if more is not None:

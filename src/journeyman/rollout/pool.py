@@ -2,13 +2,15 @@
 
 The window of `concurrency` episodes is filled in the order of the specs. Every episode in the window is attached to
 the sampler before any of them runs, and the next is attached before the finished one is detached: a batch is never
-admitted short of an episode that is about to ask.
+admitted short of an episode that is about to ask. One that waits for a slow user is detached until it has its answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
 Afterwards = Callable[[EpisodeSpec, Episode], Awaitable[Episode]]
 """What is still to be done with a finished episode: it must not raise (but KeyRefused), and not touch `valid`."""
+
+
+Player = Callable[[EpisodeSpec, "World", Policy, PlaySettings], Awaitable[Episode]]
+"""Plays one episode. What it raises stops the pool."""
 
 
 def _ignore(_: Episode) -> None:
@@ -44,6 +50,7 @@ async def run_pool(
     on_episode: Callable[[Episode], None] = _ignore,
     stop: Callable[[], bool] = _never,
     afterwards: Afterwards | None = None,
+    player: Player = play,
 ) -> list[Episode]:
     """Play all episodes.
 
@@ -57,6 +64,7 @@ async def run_pool(
             further one starts.
         afterwards: done with every valid episode before `on_episode` sees it, while the next ones are played: what
             waits for a judge keeps no sampler waiting.
+        player: plays one episode.
 
     Returns:
         The last attempt of each episode that was played, in the order of `specs`.
@@ -66,7 +74,7 @@ async def run_pool(
     """
     if len({spec.id for spec in specs}) != len(specs):
         raise ValueError("run_pool: two specs share an id")
-    pool = _Pool(specs, world, policy, settings, retries, on_episode, stop, afterwards)
+    pool = _Pool(specs, world, policy, settings, retries, on_episode, stop, afterwards, player)
     first = [spec for spec in (pool.take() for _ in range(min(concurrency, len(specs)))) if spec is not None]
     try:
         async with asyncio.TaskGroup() as group:
@@ -90,15 +98,17 @@ class _Pool:
         on_episode: Callable[[Episode], None],
         stop: Callable[[], bool],
         afterwards: Afterwards | None,
+        player: Player,
     ) -> None:
         self._waiting: Iterator[EpisodeSpec] = iter(specs)
         self._world = world
         self._policy = policy
-        self._settings = settings
+        self._settings = dataclasses.replace(settings, away=self._away)
         self._retries = retries
         self._on_episode = on_episode
         self._stop = stop
         self._afterwards = afterwards
+        self._player = player
         self._attached: dict[str, None] = {}
         self.done: dict[str, Episode] = {}
 
@@ -114,7 +124,7 @@ class _Pool:
     async def work(self, spec: EpisodeSpec | None, group: asyncio.TaskGroup) -> None:
         """Play `spec`, and then one episode after the other while there are any."""
         while spec is not None:
-            episode = await play(spec, self._world, self._policy, self._settings)
+            episode = await self._player(spec, self._world, self._policy, self._settings)
             if self._afterwards is not None and episode.valid:
                 group.create_task(self._finish(spec, episode, self._afterwards))
             else:
@@ -137,6 +147,18 @@ class _Pool:
         """Detach whatever a cancellation left attached."""
         for episode_id in list(self._attached):
             self._detach(episode_id)
+
+    @contextmanager
+    def _away(self, episode_id: str) -> Iterator[None]:
+        sampler = self._policy.sampler
+        if sampler is None or episode_id not in self._attached:
+            yield
+            return
+        sampler.detach(episode_id)
+        try:
+            yield
+        finally:
+            sampler.attach(episode_id)
 
     def _attach(self, episode_id: str) -> None:
         self._attached[episode_id] = None

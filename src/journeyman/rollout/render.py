@@ -7,7 +7,7 @@ What was sampled is what is trained: a renderer only ever appends to a stream of
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from journeyman.episode import Message, Turn
@@ -68,16 +68,17 @@ class Renderer(Protocol):
 
 
 def render_episode(
-    renderer: Renderer, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
+    renderer: Renderer, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), untaught: Collection[int] = ()
 ) -> tuple[list[int], list[int]]:
     """The stream that a token policy would have left behind had it sampled the assistant messages.
 
     Args:
         messages: a whole conversation, the system message first. What follows the last assistant message is left out.
         tools: as for `Renderer.start`.
+        untaught: places of assistant messages that are there to be answered, not to be learnt.
 
     Returns:
-        Token ids and mask, of one length. The mask is 1 on assistant turns, their stop tokens included.
+        Token ids and mask, of one length. The mask is 1 on assistant turns but the untaught, their stop tokens included.
 
     Raises:
         EngineError: there is no assistant message, or the template needs more than one segment.
@@ -90,7 +91,7 @@ def render_episode(
     for place, index in enumerate(turns):
         completion = renderer.complete(messages[index])
         prompt, ids = ids, [*ids, *completion]
-        mask += [1] * len(completion)
+        mask += [int(index not in untaught)] * len(completion)
         if place + 1 == len(turns):
             break
         more = renderer.extend(prompt, completion, messages[index + 1 : turns[place + 1]], tools)

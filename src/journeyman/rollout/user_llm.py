@@ -67,6 +67,8 @@ class ModelledUsers:
 class ModelledUser:
     """One user in one episode."""
 
+    slow = True
+
     def __init__(self, settings: ModelledUsers, spec: EpisodeSpec, reader: Reader) -> None:
         self._settings = settings
         self._spec = spec

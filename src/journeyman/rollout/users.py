@@ -23,6 +23,11 @@ Answer = tuple[str | None, list[Event], bool]
 class EpisodeUser(Protocol):
     """The user of one episode."""
 
+    @property
+    def slow(self) -> bool:
+        """Whether an answer takes time: then no sampler waits for the episode meanwhile."""
+        ...
+
     def open(self) -> tuple[str, list[Event]]:
         """The first message and its events (turn -1)."""
         ...
@@ -53,6 +58,8 @@ UserMaker = Callable[[EpisodeSpec, "World"], EpisodeUser]
 
 class ScriptedEpisodeUser:
     """The scripted user of one episode, with its state."""
+
+    slow = False
 
     def __init__(self, spec: EpisodeSpec) -> None:
         self._spec = spec

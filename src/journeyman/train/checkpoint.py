@@ -28,7 +28,9 @@ class State(Data, frozen=True):
         updates: optimizer steps done in the stage (warm-up counts them).
         episodes_offset, metrics_offset: lengths in bytes of the two files at the commit.
         counters: exact counts over all committed training steps; equal runs have equal counters.
-        monitor: pass rate of the monitoring evaluation made at this step, if one was.
+        monitor: pass rate of the weights on the stage's monitoring tasks, if they were evaluated.
+        chosen: the step of the stage whose weights these are, where the stage's end was chosen among several.
+        reference: the checkpoint is kept for good: later stages may begin from it.
         files: SHA-256 of each of the checkpoint's other files.
     """
 
@@ -43,6 +45,8 @@ class State(Data, frozen=True):
     metrics_offset: int = 0
     counters: dict[str, int] = {}
     monitor: float | None = None
+    chosen: int | None = None
+    reference: bool = False
     files: dict[str, str] = {}
 
 
@@ -109,13 +113,48 @@ class Checkpoints:
             shutil.rmtree(path)
         self._prune()
 
-    def best(self) -> int | None:
-        """The step with the best monitoring pass rate (the earliest of equals), None where nothing was monitored."""
-        rated = [(state.monitor, -step) for step in self.steps() if (state := self.state(step)).monitor is not None]
+    def best(self, stage: int | None = None) -> int | None:
+        """The step with the best monitoring pass rate of a stage (the earliest of equals); None where it monitored nothing.
+
+        Args:
+            stage: index into the recipe's stages; None: that of the newest checkpoint.
+        """
+        states = [self.state(step) for step in self.steps()]
+        wanted = states[-1].stage if stage is None and states else stage
+        rated = [(one.monitor, -one.global_step) for one in states if one.stage == wanted and one.monitor is not None]
         return -max(rated)[1] if rated else None
 
+    def end_of(self, stage_name: str) -> Path:
+        """The checkpoint that a finished training stage ended with.
+
+        Raises:
+            RunFolderError: there is none.
+        """
+        for step in reversed(self.steps()):
+            state = self.state(step)
+            if state.stage_name == stage_name and state.finished:
+                return self.path(step)
+        raise RunFolderError(str(self.folder), stage_name, "holds no checkpoint of that stage's end: run it again.")
+
+    def named(self, name: str) -> Path:
+        """The checkpoint that later stages of a recipe call `STAGE` (its end) or `STAGE@STEP` (a reference it kept).
+
+        Raises:
+            RunFolderError: there is none.
+        """
+        stage_name, at, wanted = name.partition("@")
+        if not at:
+            return self.end_of(stage_name)
+        for step in self.steps():
+            state = self.state(step)
+            if state.reference and (state.stage_name, str(state.step)) == (stage_name, wanted):
+                return self.path(step)
+        raise RunFolderError(
+            str(self.folder), name, "is not there: the stage ended before that step. Name an earlier one, or its end."
+        )
+
     def _prune(self) -> None:
-        ended = {step for step in self.steps() if self.state(step).finished}
+        ended = {step for step in self.steps() if (state := self.state(step)).finished or state.reference}
         keep = {*self.steps()[-2:], self.best(), *ended}
         for step in self.steps():
             if step not in keep:

@@ -9,7 +9,7 @@ compared with its digest when it is read, also one that does not count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,8 @@ class _MetricsLine(Struct, frozen=True):
     begins: int = msgspec.field(default=0, name="from")
     seconds_sampling: float = 0.0
     seconds_training: float = 0.0
+    teacher_tokens: int = 0
+    teacher_requests: int = 0
 
 
 class Entry(Struct, frozen=True):
@@ -204,6 +206,13 @@ class RunFolder:
             total += record.get("seconds_sampling", 0.0) + record.get("seconds_training", 0.0)
         return total
 
+    def taught(self) -> Usage:
+        """What teachers of distillation were sent, by all metrics lines, discarded ones included."""
+        total = Usage()
+        for _, record in self._metric_lines():
+            total = add_usage(total, taught_by(record))
+        return total
+
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl that count, in order. `kind` is `train`, `evaluate` or `monitor`."""
         kept: list[tuple[int, dict[str, Any]]] = []
@@ -280,6 +289,11 @@ class TokenStore:
 def token_file(episode_id: str) -> str:
     """Name of the file in tokens/ that holds an episode's segments."""
     return f"{phase_of(episode_id)}-{step_of(episode_id)}.jsonl"
+
+
+def taught_by(line: Mapping[str, Any]) -> Usage:
+    """What a teacher behind an endpoint was sent, by a line of metrics. It answers with numbers, not tokens."""
+    return Usage(input=line.get("teacher_tokens", 0), requests=line.get("teacher_requests", 0))
 
 
 def add_usage(left: Usage, right: Usage) -> Usage:

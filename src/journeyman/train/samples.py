@@ -1,9 +1,8 @@
-"""From graded groups to samples: which attempts count, what their rewards are, and credit on sampled tokens only."""
+"""From graded groups to samples: final rewards, and credit on sampled tokens only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
@@ -11,26 +10,6 @@ from journeyman.episode import Episode, Group, Sample, Usage
 from journeyman.grading.reward import group_invalid_criteria, reward
 from journeyman.recipe import Limits, Reward
 from journeyman.task import Task
-
-Truncated = Literal["mask", "grade"]
-
-
-def counted(group: Group, truncated: Truncated) -> list[Episode]:
-    """The attempts of a group that are compared and trained on.
-
-    Attempts broken by the user or the machine are evidence of nothing: they are in neither the mean nor the loss.
-    `truncated` = "mask" treats attempts that ran into a token or turn limit the same way, "grade" as any other.
-    """
-    return [
-        episode
-        for episode in group.episodes
-        if episode.valid and not (truncated == "mask" and episode.failure == "truncated")
-    ]
-
-
-def rewards_of(group: Group, truncated: Truncated) -> list[float]:
-    """Rewards of the counted attempts, in trial order."""
-    return [episode.reward for episode in counted(group, truncated)]
 
 
 def settle_rewards(group: Group, task: Task, settings: Reward, limits: Limits) -> Group:

@@ -1,25 +1,39 @@
-"""Supervised fine-tuning: passing traces, every assistant token credited alike, negative log-likelihood.
+"""Supervised fine-tuning: minimises −(1/N) Σ_t log π_θ(x_t | x_<t) over the N assistant tokens of a step's traces.
 
-A trace is a group of one; nothing is sampled. Traces are drawn in seeded permutations, `batch` a step.
+A trace is a group of one; nothing is sampled. Traces are drawn in seeded permutations, `batch` a step, for so many steps or
+so many epochs; with epochs the last step takes what is left, so that each trace is seen exactly that often.
+
+A bridge is a lighter stage, on few traces: it ends as soon as the calls that the model writes on its monitoring tasks are
+valid, and leaves the rest to RL.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 from journeyman.codec import seed_of
-from journeyman.engine.base import LossSettings
+from journeyman.engine.base import Trainer
 from journeyman.episode import Episode, Group, Sample
 from journeyman.errors import RecipeError
-from journeyman.recipe import Optimizer, Sft
+from journeyman.recipe import Sft
 from journeyman.task import Task
 from journeyman.train.draw import Draw
 from journeyman.train.guard import refuse_held_out
-from journeyman.train.method import Batch
+from journeyman.train.losses import sft_loss
+from journeyman.train.method import Batch, Method
 from journeyman.train.samples import samples_of
 
 
-class SftMethod:
+def draws_of(stage: Sft, traces: int) -> int:
+    """Traces that a stage draws in all: `steps` full batches, or `epochs` times the traces, rounded up."""
+    if stage.epochs is None:
+        return stage.steps * stage.batch
+    # Rounded first: 1.1 times 10 is 11, not the 12 that 11.000000000000002 would give.
+    return max(1, math.ceil(round(stage.epochs * traces, 9)))
+
+
+class SftMethod(Method):
     """A `Method`.
 
     Args:
@@ -48,18 +62,24 @@ class SftMethod:
                 "no trace passed and fits: choose other tasks, or raise sampling.train.context_limit.",
             )
         self.name = stage.name
-        self.steps = stage.steps
+        self.draws = draws_of(stage, len(traces))
+        self.steps = math.ceil(self.draws / stage.batch)
         self.checkpoint_every = stage.checkpoint_every
+        self.evaluate_every = stage.evaluate_every
+        self.keep = stage.keep
         self.warmup_steps = stage.optimizer.warmup_steps
-        self.loss = loss_settings("sft", stage.optimizer)
+        self.max_staleness = 0
+        self.loss = sft_loss(stage.optimizer)
+        self._bridge = stage.bridge
         self._groups = [Group(trace.group_id, trace.task_id, [trace]) for trace in traces]
         self._batch = stage.batch
         self._draw = Draw(len(traces), seed_of(seed, stage.name, "draw"))
 
     async def gather(self, step: int, position: int) -> Batch:
-        """The next `batch` traces."""
-        chosen = self._draw.take(position, self._batch)
-        return Batch([self._groups[index] for index in chosen], [], position + self._batch)
+        """The next `batch` traces, or what is left of them."""
+        count = min(self._batch, self.draws - position)
+        chosen = self._draw.take(position, count)
+        return Batch([self._groups[index] for index in chosen], [], position + count)
 
     def samples(self, groups: Sequence[Group]) -> list[list[Sample]]:
         """One optimizer step on all of them, advantage 1."""
@@ -68,16 +88,12 @@ class SftMethod:
         ]
         return [samples] if samples else []
 
+    def prepare(self, minibatches: Sequence[Sequence[Sample]], trainer: Trainer, step: int) -> dict[str, float]:
+        """`epoch`: how often the traces have been gone through after the step."""
+        return {"epoch": min((step + 1) * self._batch, self.draws) / len(self._groups)}
 
-def loss_settings(kind: str, optimizer: Optimizer, ratio_min: float = 0.8, ratio_max: float = 1.28) -> LossSettings:
-    """The engine's settings for a stage's optimizer."""
-    assert kind in ("sft", "ppo_clip")
-    return LossSettings(
-        kind="sft" if kind == "sft" else "ppo_clip",
-        ratio_min=ratio_min,
-        ratio_max=ratio_max,
-        learning_rate=optimizer.learning_rate,
-        betas=optimizer.betas,
-        weight_decay=optimizer.weight_decay,
-        max_grad_norm=optimizer.max_grad_norm,
-    )
+    def done(self, monitor: Mapping[str, float]) -> bool:
+        """Of a bridge: whether enough of the calls are valid. Fewer calls than episodes are too few to tell."""
+        if self._bridge is None or monitor["calls_written"] < monitor["episodes"]:
+            return False
+        return monitor["valid_call_share"] >= self._bridge.valid_calls

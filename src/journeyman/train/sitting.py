@@ -9,11 +9,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from journeyman.episode import INVALID_FAILURES, Episode
-from journeyman.recipe import Evaluate, Grpo, Prices, Recipe, Sft, Stage
+from journeyman.recipe import Evaluate, Prices, Recipe, Sampled, Stage, Training
 from journeyman.train.checkpoint import State
 from journeyman.train.measure import Ledger
 from journeyman.train.progress import Progress
-from journeyman.train.runfolder import Entry, phase_of
+from journeyman.train.runfolder import Entry, phase_of, step_of, taught_by
 from journeyman.train.runwriter import RunWriter
 
 T = TypeVar("T")
@@ -51,7 +51,8 @@ class Sitting:
         self._kept = _take_up(writer, recipe, self.state)
         scan = writer.scan()
         self.ledger = Ledger(scan.usage, writer.seconds() + scan.discarded_seconds)
-        self._current: asyncio.Task[Any] | None = None
+        self.ledger.spend("teacher", writer.taught())
+        self._current: set[asyncio.Task[Any]] = set()
 
     def take(self, ids: Sequence[str]) -> dict[str, Episode]:
         """Those of `ids` that an earlier sitting finished and that still count, by id, with their segments.
@@ -75,13 +76,21 @@ class Sitting:
         self.writer.record(episode)
         self.ledger.add(episode)
         self.progress.work_advanced(1)
-        if self._current is not None and self._reason():
-            self._current.cancel()
+        if self._current and self._reason():
+            for task in self._current:
+                task.cancel()
+
+    def discard(self, phase: str, step: int) -> None:
+        """Episodes of a stage that were sampled for steps from `step` on no longer count; what they cost does."""
+        ahead = [one for one in self.writer.scan().entries.values() if _is_ahead(one, phase, step)]
+        if ahead:
+            self.writer.supersede(ahead)
 
     def metrics(self, line: dict[str, Any]) -> None:
         """Write a line of metrics and count its seconds."""
         self._accounted = time.monotonic()
         self.ledger.seconds += line.get("seconds_sampling", 0.0) + line.get("seconds_training", 0.0)
+        self.ledger.spend("teacher", taught_by(line))
         line = line | {"cost_total": self.ledger.cost(self.prices), "seconds_total": self.ledger.seconds}
         self.writer.write_metrics(line)
         self.progress.metrics(line)
@@ -99,7 +108,7 @@ class Sitting:
             StopRun: the sitting must end.
         """
         task: asyncio.Task[T] = asyncio.ensure_future(work)
-        self._current = task
+        self._current.add(task)
         watcher = asyncio.ensure_future(self._watch(task))
         try:
             return await task
@@ -108,7 +117,7 @@ class Sitting:
             raise
         finally:
             watcher.cancel()
-            self._current = None
+            self._current.discard(task)
 
     async def _watch(self, task: asyncio.Task[Any]) -> None:
         while not self._reason():
@@ -136,20 +145,36 @@ def monitor_phase(stage: str) -> str:
     return f"{stage}-monitor"
 
 
+def profile_phase(stage: str) -> str:
+    """Phase of a pivot stage's profiles; the step of their ids is how many steps of the stage were done."""
+    return f"{stage}-profile"
+
+
+def traces_phase(stage: str) -> str:
+    """Phase of the traces that a pivot stage has played for itself."""
+    return f"{stage}-traces"
+
+
 def _take_up(writer: RunWriter, recipe: Recipe, state: State | None) -> dict[str, Entry]:
     """Mark what cannot be kept of the last sitting's uncommitted work; return the rest, by id.
 
     Kept are evaluations that followed the last commit of a finished training stage: they change no weights. Of the
-    training stage in progress `reuse` keeps the finished episodes, `replay` none. An episode that may still be
-    retried is not finished.
+    training stage in progress `reuse` keeps the finished episodes, `replay` only what was played with the committed weights or
+    with none: profiles and traces of pivots. An episode that may still be
+    retried is not finished. What was sampled ahead of the committed steps is as uncommitted as what was recorded later.
     """
-    offset = state.episodes_offset if state else 0
     evaluations, training, later = _split_stages(recipe.stage, state)
     phases = {stage.name for stage in evaluations}
-    if training and recipe.run.resume == "reuse":
-        phases |= {training.name, monitor_phase(training.name)}
-    fresh = [entry for entry in writer.scan().entries.values() if entry.offset >= offset]
-    wanted = [entry for entry in fresh if phase_of(entry.id) in phases and not _retryable(entry, recipe)]
+    if training:
+        phases.add(traces_phase(training.name))
+        if recipe.run.resume == "reuse":
+            phases |= {training.name, monitor_phase(training.name), profile_phase(training.name)}
+    fresh = [entry for entry in writer.scan().entries.values() if not _committed(entry, state, training)]
+    wanted = [
+        entry
+        for entry in fresh
+        if (phase_of(entry.id) in phases or _is_profile(entry, state, training)) and not _retryable(entry, recipe)
+    ]
     kept = {entry.id: entry for entry in writer.reusable(wanted)}
     stale = [entry for entry in fresh if entry.id not in kept]
     broken = [stage.name for stage in ([training] if training else []) + later]
@@ -157,13 +182,30 @@ def _take_up(writer: RunWriter, recipe: Recipe, state: State | None) -> dict[str
     return kept
 
 
+def _committed(entry: Entry, state: State | None, training: Training | None) -> bool:
+    if state is None or entry.offset >= state.episodes_offset:
+        return False
+    sampled_ahead = isinstance(training, Sampled) and training.max_staleness > 0 and not state.finished
+    return not (sampled_ahead and _is_ahead(entry, state.stage_name, state.step))
+
+
+def _is_profile(entry: Entry, state: State | None, training: Training | None) -> bool:
+    """Whether an episode profiles pivots with the committed weights."""
+    if training is None or phase_of(entry.id) != profile_phase(training.name):
+        return False
+    done = state.step if state is not None and state.stage_name == training.name else 0
+    return int(step_of(entry.id)) == done
+
+
+def _is_ahead(entry: Entry, phase: str, step: int) -> bool:
+    return phase_of(entry.id) == phase and int(step_of(entry.id)) >= step
+
+
 def _retryable(entry: Entry, recipe: Recipe) -> bool:
     return entry.failure in INVALID_FAILURES and entry.attempt < recipe.run.retries
 
 
-def _split_stages(
-    stages: Sequence[Stage], state: State | None
-) -> tuple[list[Evaluate], Sft | Grpo | None, list[Stage]]:
+def _split_stages(stages: Sequence[Stage], state: State | None) -> tuple[list[Evaluate], Training | None, list[Stage]]:
     """(evaluations next in line, the training stage in progress or next, all stages after it)."""
     begin = 0 if state is None else state.stage + (1 if state.finished else 0)
     evaluations: list[Evaluate] = []

@@ -100,7 +100,7 @@ class LiveSource:
     def _specs(self, request: GroupRequest) -> list[EpisodeSpec]:
         task = self._tasks[request.task_id]
         return [
-            EpisodeSpec(episode_id(request.id, trial), task, self._seeds(request, task, trial))
+            EpisodeSpec(episode_id(request.id, trial), task, self._seeds(request, task, trial), pivot=request.pivot)
             for trial in range(request.size)
         ]
 

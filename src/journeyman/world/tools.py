@@ -46,7 +46,8 @@ class ToolSpec(Data, frozen=True):
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. `shapes`: argument -> shape, in order; `required`: those without a default."""
+    """One tool. `shapes`: argument -> shape, in order; `required`: those without a default; `ordered`: whether the order of
+    the rows in its result means anything."""
 
     name: str
     kind: ToolKind
@@ -55,6 +56,7 @@ class Tool:
     function: ToolFunction
     shapes: Mapping[str, Shape] = field(repr=False)
     required: tuple[str, ...] = ()
+    ordered: bool = True
 
     def signature(self) -> str:
         """`name(arg:type, optional?:type)`; the members of an enum are joined by |."""
@@ -92,8 +94,11 @@ class Tool:
         return "allowed: " + (", ".join(self.shapes) or "no arguments")
 
 
-def tool(kind: ToolKind) -> Callable[[ToolFunction], Tool]:
+def tool(kind: ToolKind, *, ordered: bool = True) -> Callable[[ToolFunction], Tool]:
     """Make a tool of an async function whose first parameter is the ToolContext.
+
+    Args:
+        ordered: False where the lists in its result are sets: the same rows in another order are the same result.
 
     Raises:
         WorldError: the function is not async, lacks a description, or an argument lacks an annotation that tools allow
@@ -101,10 +106,10 @@ def tool(kind: ToolKind) -> Callable[[ToolFunction], Tool]:
     """
     if kind not in ("read", "write"):
         raise WorldError("tool", str(kind), 'a tool is marked "read" or "write".')
-    return lambda function: _make(kind, function)
+    return lambda function: _make(kind, function, ordered)
 
 
-def _make(kind: ToolKind, function: ToolFunction) -> Tool:
+def _make(kind: ToolKind, function: ToolFunction, ordered: bool) -> Tool:
     name = function.__name__
     where = f"tool {name}"
     if not inspect.iscoroutinefunction(function):
@@ -131,7 +136,7 @@ def _make(kind: ToolKind, function: ToolFunction) -> Tool:
         if extra not in shapes:
             raise WorldError(where, extra, "is described in the docstring but is not a parameter: remove or rename it.")
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return Tool(name, kind, description, schema, function, shapes, tuple(required))
+    return Tool(name, kind, description, schema, function, shapes, tuple(required), ordered)
 
 
 def _hints(where: str, function: ToolFunction) -> dict[str, Any]:

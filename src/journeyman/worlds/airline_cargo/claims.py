@@ -12,7 +12,7 @@ from journeyman.worlds.airline_cargo import records
 from journeyman.worlds.airline_cargo.records import kilos
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_claims(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     """List the claims on a waybill.
 

@@ -19,7 +19,7 @@ class ContactChanges(TypedDict, total=False):
     city: str
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def find_client(ctx: ToolContext, name: str, city: str | None = None) -> dict[str, Any]:
     """Search clients by part of their name, at most 6 matches. Sister firms and namesakes exist: compare city and status.
 
@@ -30,7 +30,7 @@ async def find_client(ctx: ToolContext, name: str, city: str | None = None) -> d
     return desk.find_by_name(ctx, "clients", "client_id", name, city, letters=3, most=6)
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def get_client(ctx: ToolContext, client_id: str) -> dict[str, Any]:
     """Read one client: name, kind, status and contact address. For people and contracts use get_client_profile_v2.
 
@@ -54,7 +54,7 @@ _SECTIONS: dict[str, str] = {
 }
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def get_client_profile_v2(
     ctx: ToolContext, client_id: str, include: list[Section] | None = None
 ) -> dict[str, Any]:

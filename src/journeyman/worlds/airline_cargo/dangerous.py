@@ -13,7 +13,7 @@ def _net(milli: int | None) -> float | None:
     return None if milli is None else round(milli / 1000, 3)
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def get_dg_entry(ctx: ToolContext, un_number: str) -> list[dict[str, Any]]:
     """Read the entries of a UN number, one for each packing group: class, limits net per package (null: forbidden).
 
@@ -33,7 +33,7 @@ async def get_dg_entry(ctx: ToolContext, un_number: str) -> list[dict[str, Any]]
     ]
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def get_dg_declaration(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     """Read the shipper's declarations of a waybill as they were sent in; net is kg or litres per package.
 

@@ -36,7 +36,7 @@ async def get_station_profile(ctx: ToolContext, station: str) -> dict[str, Any]:
     }
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_stations(ctx: ToolContext, country: str | None = None) -> list[dict[str, Any]]:
     """List the stations: code, city, country.
 
@@ -162,7 +162,7 @@ async def get_aircraft_limits(ctx: ToolContext, aircraft: str) -> dict[str, Any]
     return head | {key: row[key] for key in kept}
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_embargoes(ctx: ToolContext, station: str, commodity: str | None = None) -> list[dict[str, Any]]:
     """List the embargoes of a station, past, present and announced, lifted ones too. A commodity of null means all goods.
 
@@ -188,7 +188,7 @@ async def get_embargo(ctx: ToolContext, embargo_id: str) -> dict[str, Any]:
     return records.embargo(ctx, embargo_id)
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_containers(ctx: ToolContext, station: str) -> list[dict[str, Any]]:
     """List the containers with active cooling at a station.
 

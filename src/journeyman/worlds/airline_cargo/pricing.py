@@ -67,7 +67,7 @@ def _round(cents: Decimal) -> int:
     return int(cents.quantize(Decimal(1), ROUND_HALF_UP))
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_surcharges(ctx: ToolContext) -> list[dict[str, Any]]:
     """List all surcharges, past ones too, in dollars per unit of their basis, with their days."""
     rows = ctx.all("SELECT * FROM surcharges ORDER BY surcharge, valid_from")
@@ -78,7 +78,7 @@ async def list_surcharges(ctx: ToolContext) -> list[dict[str, Any]]:
     ]
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_charges(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     """List the charges of a waybill, amounts in dollars; waived is the part that is not owed.
 

@@ -41,7 +41,7 @@ async def track_shipment(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     ]
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_irregularities(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     """List what stations reported about a shipment: damage, missing pieces, offloads, poor packing.
 

@@ -25,7 +25,7 @@ async def find_waybill(ctx: ToolContext, awb: str) -> dict[str, Any]:
     return {key: row[key] for key in ("client_id", "origin", "destination")}
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def get_waybill(ctx: ToolContext, awb: str) -> dict[str, Any]:
     """Read one air waybill whole: parties, goods, pieces, weights in kg, volume in cbm, handling codes, hold.
 
@@ -49,7 +49,7 @@ async def get_waybill(ctx: ToolContext, awb: str) -> dict[str, Any]:
     }
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def get_waybill_pieces(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     """Read the pieces of a waybill as the acceptance scale or the booking has them: size in cm, weight of one piece in kg.
 
@@ -82,7 +82,7 @@ async def list_waybills(
     )
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_house_waybills(ctx: ToolContext, awb: str) -> list[dict[str, Any]]:
     """List the house waybills under a master, weights in kg. A direct waybill has none.
 

@@ -78,7 +78,7 @@ async def get_invoice(ctx: ToolContext, invoice_id: str) -> dict[str, Any]:
     }
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def get_billing_summary(ctx: ToolContext, account_id: str) -> dict[str, Any]:
     """Read billing at a glance: balance and past due in dollars, settings, last payment, promotions.
 

@@ -21,7 +21,7 @@ class ContactChanges(TypedDict, total=False):
     postcode: str
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def find_customer(ctx: ToolContext, name: str, city: str | None = None) -> dict[str, Any]:
     """Search customers by part of their name, at most 5 matches. Several people may share a name: compare the city.
 
@@ -32,7 +32,7 @@ async def find_customer(ctx: ToolContext, name: str, city: str | None = None) ->
     return desk.find_by_name(ctx, "customers", "customer_id", name, city, letters=2, most=5)
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def get_customer(ctx: ToolContext, customer_id: str) -> dict[str, Any]:
     """Read one customer and the ids of their accounts.
 
@@ -58,7 +58,7 @@ _SECTIONS: dict[str, str] = {
 }
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def get_customer_profile_v2(
     ctx: ToolContext, customer_id: str, include: list[Section] | None = None
 ) -> dict[str, Any]:
@@ -104,7 +104,7 @@ async def find_account(ctx: ToolContext, phone: str) -> dict[str, Any]:
     return row
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def get_account(ctx: ToolContext, account_id: str) -> dict[str, Any]:
     """Read one account: holder, status, billing settings and the ids of its lines. For money use get_balance.
 

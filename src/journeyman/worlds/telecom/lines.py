@@ -52,7 +52,7 @@ async def get_line_status(ctx: ToolContext, line_id: str) -> dict[str, Any]:
     return shown if row["suspend_reason"] is None else shown | {"reason": row["suspend_reason"]}
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_lines(ctx: ToolContext, account_id: str) -> list[dict[str, Any]]:
     """List the lines of an account.
 

@@ -11,7 +11,7 @@ MOST_INSTALLMENTS = 3
 """More installments need a supervisor's approval."""
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_payment_methods(ctx: ToolContext, account_id: str) -> list[dict[str, Any]]:
     """List the saved payment methods of an account. The status shown may be stale: see validate_payment_method.
 

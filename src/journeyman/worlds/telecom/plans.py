@@ -89,7 +89,7 @@ async def bill_proration(
     return {"ok": True, "proration_id": proration_id, "balance": balance}
 
 
-@tool("read")
+@tool("read", ordered=False)
 async def list_addons(ctx: ToolContext, line_id: str) -> dict[str, Any]:
     """List the add-ons a line has and those it could take, in dollars a month.
 

@@ -1,0 +1,1 @@
+"""From a stage of a recipe to a training method at work: one module for each kind of stage."""
