@@ -13,7 +13,8 @@ from journeyman.world import Family, ToolContext, World, task_id, tool
 SCHEMA = "CREATE TABLE cases (id TEXT NOT NULL PRIMARY KEY, title TEXT NOT NULL) STRICT;"
 
 
-def _fill(db: apsw.Connection) -> None:
+def fill(db: apsw.Connection) -> None:
+    """The rows of the only image."""
     db.executemany("INSERT INTO cases VALUES (?, ?)", [(f"C{n}", f"case {n}") for n in range(3)])
 
 
@@ -55,7 +56,7 @@ WORLD = World(
     company="Closing Ltd",
     desk="You close cases.",
     schema=SCHEMA,
-    images={"base": _fill},
+    images={"base": fill},
     tools=[look, transfer_to_human],
     families=[Family("closing", 1, _closing, train=6, heldout=4)],
 )

@@ -57,7 +57,7 @@ def recipe(mode: Mode) -> Recipe:
                 group_size=4,
                 checkpoint_every=2,
                 evaluate_every=3,
-                monitor=TaskFilter(split="heldout", limit=2),
+                monitor=TaskFilter(limit=2),
             ),
             Evaluate(name="final", trials=2),
         ],
