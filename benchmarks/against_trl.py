@@ -27,7 +27,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 FAMILIES = ("starter_line_features", "starter_billing")
 MODEL = "smollm2-135m-instruct"
@@ -169,6 +169,7 @@ def environment_class() -> type:
     """A class for TRL's `environment_factory`: one method for each tool of the world, calls go to a session of the task."""
     from journeyman.episode import Message, ToolCall, Transcript
     from journeyman.grading.grade import grade, reader_of
+    from journeyman.rollout.user import ScriptedUser
     from journeyman.world import open_session
     from journeyman.worlds import load_world
 
@@ -182,10 +183,11 @@ def environment_class() -> type:
         def __init__(self) -> None:
             self._session: Any = None
 
-        def reset(self, task_id: str, **_: Any) -> None:
+        def reset(self, task_id: str, user_seed: str, **_: Any) -> None:
             if self._session is not None:
                 loop.run_until_complete(self._session.close())
             self._task = tasks[task_id]
+            self._user, _, self._opened = ScriptedUser().open(self._task, int(user_seed))
             self._session = open_session(world, self._task, 0)
             self._turn = 0
 
@@ -206,8 +208,12 @@ def environment_class() -> type:
                 turn += one["role"] == "assistant"
             calls = list(self._session.calls)
             said = completion[-1].get("content") or "" if completion and completion[-1]["role"] == "assistant" else ""
-            events = reader_of(world).read_agent(said, turn, len(calls)) if said else []
-            ended = "left" if said and not completion[-1].get("tool_calls") else "limit"
+            events = list(self._opened)
+            ended: Literal["left", "limit"] = "limit"
+            if said and not completion[-1].get("tool_calls"):
+                read = reader_of(world).read_agent(said, turn, len(calls))
+                _, _, answered, _ = ScriptedUser().step(self._user, said, read, len(calls), turn)
+                events, ended = [*events, *read, *answered], "left"
             verdict = grade(self._task, world, Transcript(messages, calls, events, self._session.changes(), ended))
             return bool(verdict.passed)
 
@@ -267,9 +273,10 @@ def run_trl(options: argparse.Namespace) -> dict[str, Any]:
     for index, task in enumerate(tasks):
         step, group = divmod(index, options.groups)
         phase, number, place = group_id("grpo", step, group).split("/")
-        _, opening, _ = ScriptedUser().open(task, seed_of(SEED, phase, number, place))
+        seed = seed_of(SEED, phase, number, place)
+        _, opening, _ = ScriptedUser().open(task, seed)
         prompt = [{"role": "system", "content": system_prompt(world, task)}, {"role": "user", "content": opening}]
-        rows.append({"prompt": prompt, "task_id": task.id})
+        rows.append({"prompt": prompt, "task_id": task.id, "user_seed": str(seed)})
     pass_rates: list[float] = []
 
     def outcome(prompts: Any, completions: Any, environments: Any, **_: Any) -> list[float]:
