@@ -1,4 +1,4 @@
-"""Kills a run with SIGKILL at random moments of SFT and of GRPO, resumes it, and compares it with an undisturbed run.
+"""Kills a run with SIGKILL at random moments of SFT, GRPO, OPD and PivotRL, resumes it, and compares it with an undisturbed run.
 
     python benchmarks/kill_resume.py --points 10
 
@@ -9,6 +9,7 @@ counters. Prints JSON: per mode and stage the number of kills, how many resumed 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import random
@@ -24,67 +25,117 @@ from typing import Any, Literal
 import msgspec
 
 from journeyman.episode import SamplingSettings
-from journeyman.recipe import Evaluate, Grpo, Model, Optimizer, Recipe, Reward, RunSettings, Sampling, Sft, TaskFilter
+from journeyman.recipe import (
+    Evaluate,
+    Grpo,
+    Model,
+    Opd,
+    Optimizer,
+    Pivot,
+    Recipe,
+    Reward,
+    RunSettings,
+    Sampling,
+    Sft,
+    Stage,
+    TaskFilter,
+    Teacher,
+)
 from journeyman.train.runfolder import RunFolder
 
 Mode = Literal["replay", "reuse"]
 
-BEFORE = {"sft": "base", "grpo": "after"}
+BEFORE = {"sft": "base", "grpo": "after", "opd": "taught", "pivot": "distilled"}
 """Stage to kill in -> the evaluation before it, whose line of metrics tells that the stage has begun."""
-FINAL = {"sft": "after", "grpo": "final"}
+FINAL = {"sft": "after", "grpo": "final", "opd": "distilled", "pivot": "pivoted"}
 """Stage to kill in -> the evaluation after it, whose line of metrics tells that it is over."""
+KILLED = {"rl": ("sft", "grpo"), "taught": ("opd", "pivot")}
+"""Chain of stages -> those to kill in."""
 
 
-def recipe(mode: Mode) -> Recipe:
-    """Evaluate, SFT, evaluate, GRPO with monitoring, evaluate: seconds of work that touch every kind of step."""
-    settings = SamplingSettings(max_tokens=16, context_limit=512)
+def recipe(mode: Mode, chain: str = "rl") -> Recipe:
+    """Seconds of work that touch every kind of step. `rl`: evaluate, SFT, evaluate, GRPO with monitoring, evaluate.
+    `taught`: SFT, evaluate, on-policy distillation from it, evaluate, PivotRL on its traces, evaluate."""
+    settings = SamplingSettings(max_tokens=16 if chain == "rl" else 48, context_limit=512)
+    # Hot sampling keeps the attempts of a group apart, so that GRPO has something to learn in every step.
+    temperature = 1.6 if chain == "rl" else 1.0
     return Recipe(
         name="kill",
-        world="closing_desk:WORLD",
+        world="closing_desk:WORLD" if chain == "rl" else "filing_desk:WORLD",
         seed=7,
         model=Model(name="tiny-random", dtype="float32", device="cpu", lora_rank=8, lora_alpha=16.0, slots=16),
-        # Hot sampling keeps the attempts of a group apart, so that GRPO has something to learn in every step.
-        sampling=Sampling(train=msgspec.structs.replace(settings, temperature=1.6), eval=settings),
+        sampling=Sampling(train=msgspec.structs.replace(settings, temperature=temperature), eval=settings),
         reward=Reward(token_penalty=0.2),
         run=RunSettings(resume=mode, threads=1, concurrency=16),
-        stage=[
-            Evaluate(name="base", trials=2),
-            Sft(steps=20, batch=4, checkpoint_every=5, optimizer=Optimizer(learning_rate=1e-2)),
-            Evaluate(name="after", trials=2),
-            Grpo(
-                steps=6,
-                groups=4,
-                group_size=4,
-                checkpoint_every=2,
-                evaluate_every=3,
-                monitor=TaskFilter(limit=2),
-            ),
-            Evaluate(name="final", trials=2),
-        ],
+        stage=_rl() if chain == "rl" else _taught(),
     )
 
 
-def work(folder: str, mode: Mode) -> None:
+def _rl() -> list[Stage]:
+    return [
+        Evaluate(name="base", trials=2),
+        Sft(steps=20, batch=4, checkpoint_every=5, optimizer=Optimizer(learning_rate=1e-2)),
+        Evaluate(name="after", trials=2),
+        Grpo(steps=6, groups=4, group_size=4, checkpoint_every=2, evaluate_every=3, monitor=TaskFilter(limit=2)),
+        Evaluate(name="final", trials=2),
+    ]
+
+
+def _taught() -> list[Stage]:
+    return [
+        Sft(steps=60, batch=4, checkpoint_every=60, optimizer=Optimizer(learning_rate=1e-2)),
+        Evaluate(name="taught", trials=2),
+        Opd(
+            start="base",
+            teacher=Teacher(stage="sft"),
+            steps=4,
+            groups=2,
+            group_size=4,
+            updates_per_sync=1,
+            checkpoint_every=2,
+            evaluate_every=2,
+            monitor=TaskFilter(limit=2),
+            optimizer=Optimizer(learning_rate=1e-3),
+        ),
+        Evaluate(name="distilled", trials=2),
+        Pivot(
+            start="sft",
+            traces="sft",
+            tasks=TaskFilter(limit=2),
+            steps=3,
+            groups=2,
+            group_size=6,
+            profile_threshold=0.95,
+            checkpoint_every=2,
+            optimizer=Optimizer(learning_rate=1e-3),
+        ),
+        Evaluate(name="pivoted", trials=2),
+    ]
+
+
+def work(folder: str, mode: Mode, chain: str) -> None:
     """One sitting, in a process of its own: begins the run or resumes it."""
     from journeyman.pipeline import run_recipe
 
-    result = run_recipe(recipe(mode), Path(folder), resume=True)
+    result = run_recipe(recipe(mode, chain), Path(folder), resume=True)
     if result.stopped:
         raise SystemExit(f"stopped: {result.stopped}")
 
 
-def start(folder: Path, mode: Mode) -> BaseProcess:
+def start(folder: Path, mode: Mode, chain: str = "rl") -> BaseProcess:
     """A process that works on the run. Forked from a server that has torch loaded, so that it starts at once."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["closing_desk", "journeyman.pipeline", "journeyman.engine.local", "peft"])
-    process = context.Process(target=work, args=(str(folder), mode), daemon=True)
+    context.set_forkserver_preload(
+        ["closing_desk", "filing_desk", "journeyman.pipeline", "journeyman.engine.local", "peft"]
+    )
+    process = context.Process(target=work, args=(str(folder), mode, chain), daemon=True)
     process.start()
     return process
 
 
-def finish(folder: Path, mode: Mode) -> None:
+def finish(folder: Path, mode: Mode, chain: str = "rl") -> None:
     """Work on the run until it is done."""
-    process = start(folder, mode)
+    process = start(folder, mode, chain)
     process.join()
     if process.exitcode != 0:
         raise SystemExit(f"{folder}: a sitting ended with exit code {process.exitcode}")
@@ -124,11 +175,11 @@ def wait_for(condition: Callable[[], bool], process: BaseProcess) -> bool:
     return True
 
 
-def stage_seconds(folder: Path, mode: Mode) -> dict[str, float]:
+def stage_seconds(folder: Path, mode: Mode, chain: str = "rl") -> dict[str, float]:
     """Run undisturbed, and measure how long each training stage takes from the outside."""
-    process = start(folder, mode)
+    process = start(folder, mode, chain)
     took = {}
-    for stage in BEFORE:
+    for stage in KILLED[chain]:
         wait_for(lambda stage=stage: evaluated(folder, BEFORE[stage]), process)
         began = time.monotonic()
         wait_for(lambda stage=stage: evaluated(folder, FINAL[stage]), process)
@@ -141,12 +192,17 @@ def stage_seconds(folder: Path, mode: Mode) -> dict[str, float]:
 
 def kill_in(folder: Path, mode: Mode, stage: str, delay: float) -> bool:
     """Start a run and kill -9 it `delay` seconds into a stage. False where the stage was over by then."""
-    process = start(folder, mode)
+    process = start(folder, mode, chain_of(stage))
     wait_for(lambda: evaluated(folder, BEFORE[stage]), process)
     time.sleep(delay)
     process.kill()
     process.join()
     return not evaluated(folder, FINAL[stage])
+
+
+def chain_of(stage: str) -> str:
+    """The chain that a stage is killed in."""
+    return next(chain for chain, stages in KILLED.items() if stage in stages)
 
 
 def point(scratch: Path, mode: Mode, stage: str, seconds: float, rng: random.Random, name: str) -> dict[str, Any]:
@@ -156,7 +212,7 @@ def point(scratch: Path, mode: Mode, stage: str, seconds: float, rng: random.Ran
         delay = rng.uniform(0, seconds)
         if kill_in(folder, mode, stage, delay):
             at = lines_of(folder)[-1]
-            finish(folder, mode)
+            finish(folder, mode, chain_of(stage))
             discarded = RunFolder(folder).scan().discarded
             hit = f"after {at['kind']} {at['stage']} {at.get('step', '')}".strip()
             return {"folder": folder, "delay": round(delay, 3), "hit": hit, "discarded": discarded}
@@ -166,14 +222,14 @@ def point(scratch: Path, mode: Mode, stage: str, seconds: float, rng: random.Ran
 def measure(points: int, seed: int, scratch: Path) -> dict[str, Any]:
     """The whole table."""
     table: dict[str, Any] = {}
-    for mode in ("replay", "reuse"):
-        reference = scratch / f"{mode}-undisturbed"
-        took = stage_seconds(reference, mode)
+    for mode, chain in itertools.product(("replay", "reuse"), KILLED):
+        reference = scratch / f"{mode}-{chain}-undisturbed"
+        took = stage_seconds(reference, mode, chain)
         wanted = outcome(reference)
         kinds = (
             ["keys", "digests", "weights", "counters", "steps"] if mode == "replay" else ["keys", "counters", "steps"]
         )
-        for stage in BEFORE:
+        for stage in KILLED[chain]:
             rng = random.Random(f"{seed}/{mode}/{stage}")
             row: dict[str, Any] = {"kills": points, "equal": dict.fromkeys(kinds, 0), "stage_seconds": took[stage]}
             row |= {"hits": [], "discarded_episodes": 0}
@@ -184,6 +240,7 @@ def measure(points: int, seed: int, scratch: Path) -> dict[str, Any]:
                     row["equal"][kind] += found[kind] == wanted[kind]
                 row["hits"].append(one["hit"])
                 row["discarded_episodes"] += one["discarded"]
+                shutil.rmtree(one["folder"])
             row["all_equal"] = all(count == points for count in row["equal"].values())
             table.setdefault(mode, {})[stage] = row
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-import filing_desk  # noqa: F401  the recipe names it
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
+import filing_desk  # noqa: F401  the recipe names it
 from journeyman.episode import SamplingSettings
 from journeyman.pipeline import run_recipe
 from journeyman.recipe import Model, Optimizer, Pivot, Recipe, RunSettings, Sampling, Sft, TaskFilter

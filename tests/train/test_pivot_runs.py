@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import filing_desk
 import msgspec
 import pytest
 from desk_run import RENDERER, outcome, sit
 from fake_engine import FakeEngine
 
+import filing_desk
 from journeyman.engine.base import SampleRequest, SampleResult
 from journeyman.engine.tokenizer import tiny_tokenizer
 from journeyman.episode import Message, SamplingSettings

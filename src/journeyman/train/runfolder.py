@@ -214,7 +214,7 @@ class RunFolder:
         return total
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl that count, in order. `kind` is `train`, `evaluate` or `monitor`."""
+        """The lines of metrics.jsonl that count, in order; docs/runs.md names their kinds and keys."""
         kept: list[tuple[int, dict[str, Any]]] = []
         for offset, record in self._metric_lines():
             if record["kind"] == "superseded":
