@@ -3,47 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from desk_run import outcome, recipe, sit
+from dying import CALLS, dying
 
 from journeyman.train import durable
 from journeyman.train.runfolder import RunFolder
 
-CALLS = ("os_write", "os_fsync", "os_rename")
-
 
 def crashing_sitting(folder: Path, mode: str, at: int) -> int:
-    """A sitting in a process that dies at its `at`-th durable call; a write gets half of its bytes out first.
-
-    Returns the exit code: 137 where it died, 0 where it had finished before.
-    """
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    counter = itertools.count(1)
-
-    def hooked(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            if next(counter) == at:
-                if real is os.write:
-                    real(arguments[0], arguments[1][: len(arguments[1]) // 2])
-                os._exit(137)
-            return real(*arguments)
-
-        return call
-
-    try:
-        for name in CALLS:
-            setattr(durable, name, hooked(getattr(durable, name)))
-        sit(folder, recipe(mode))
-        os._exit(0)
-    except BaseException:
-        os._exit(3)
+    """A sitting that dies at its `at`-th durable call. See `dying`."""
+    return dying(lambda: sit(folder, recipe(mode)), at)
 
 
 @pytest.fixture(scope="module")

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from desk_run import outcome, recipe, sit
+from dying import CALLS, dying
 
 from journeyman.errors import RunFolderError
 from journeyman.recipe import Evaluate, Grpo, Opd, Optimizer, Recipe, Sft, Teacher
 from journeyman.train import durable
 from journeyman.train.checkpoint import Checkpoints
 from journeyman.train.runfolder import RunFolder
-
-CALLS = ("os_write", "os_fsync", "os_rename")
 
 
 def desk(mode: str = "replay") -> Recipe:
@@ -121,26 +119,5 @@ def test_dying_at_any_durable_call(tmp_path: Path, undisturbed: tuple[Path, dict
 
 
 def _dies(folder: Path, mode: str, at: int) -> int:
-    """A sitting in a process that dies at its `at`-th durable call. Returns the exit code."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    left = at
-
-    def hooked(real: Any) -> Any:
-        def call(*arguments: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                os._exit(137)
-            return real(*arguments)
-
-        return call
-
-    try:
-        for name in CALLS:
-            setattr(durable, name, hooked(getattr(durable, name)))
-        sit(folder, desk(mode))
-        os._exit(0)
-    except BaseException:
-        os._exit(3)
+    """A sitting that dies at its `at`-th durable call. See `dying`."""
+    return dying(lambda: sit(folder, desk(mode)), at)

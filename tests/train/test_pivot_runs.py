@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import os
 import random
 import re
 from collections import Counter
@@ -15,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from desk_run import RENDERER, outcome, sit
+from dying import dying
 from fake_engine import FakeEngine
 
 import filing_desk
@@ -189,29 +188,8 @@ def test_the_posterior_is_logged_step_by_step(undisturbed: tuple[Path, int]) -> 
 
 
 def crashing_sitting(folder: Path, mode: str, at: int) -> int:
-    """A sitting in a process that dies at its `at`-th durable call; a write gets half of its bytes out first."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    counter = itertools.count(1)
-
-    def hooked(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            if next(counter) == at:
-                if real is os.write:
-                    real(arguments[0], arguments[1][: len(arguments[1]) // 2])
-                os._exit(137)
-            return real(*arguments)
-
-        return call
-
-    try:
-        for name in ("os_write", "os_fsync", "os_rename"):
-            setattr(durable, name, hooked(getattr(durable, name)))
-        sit(folder, recipe(mode), build=build)
-        os._exit(0)
-    except BaseException:
-        os._exit(3)
+    """A sitting that dies at its `at`-th durable call. See `dying`."""
+    return dying(lambda: sit(folder, recipe(mode), build=build), at)
 
 
 @pytest.mark.parametrize("mode", ["replay", "reuse"])

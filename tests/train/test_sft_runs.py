@@ -3,8 +3,6 @@ end, and a model behind an endpoint as a teacher."""
 
 from __future__ import annotations
 
-import itertools
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "rollout"))  # for the world 
 
 import corner_shop
 from desk_run import RENDERER, outcome, sit
+from dying import dying
 from fake_engine import FakeEngine
 
 from endpoint_stand_in import OracleBrain, StandIn
@@ -40,7 +39,6 @@ from journeyman.recipe import (
     checked,
 )
 from journeyman.rollout.policy import TokenPolicy
-from journeyman.train import durable
 from journeyman.train.provenance import Actor
 from journeyman.train.runfolder import RunFolder
 
@@ -104,27 +102,8 @@ def test_what_was_kept_is_logged_and_trained_on(undisturbed: Path) -> None:
 
 
 def dying_sitting(folder: Path, wanted: Recipe, at: int) -> int:
-    """A sitting in a process that dies at its `at`-th durable call. Returns the exit code: 137 where it died."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    counter = itertools.count(1)
-
-    def hooked(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            if next(counter) == at:
-                os._exit(137)
-            return real(*arguments)
-
-        return call
-
-    try:
-        for name in ("os_write", "os_fsync", "os_rename"):
-            setattr(durable, name, hooked(getattr(durable, name)))
-        sitting(folder, wanted)
-        os._exit(0)
-    except BaseException:
-        os._exit(3)
+    """A sitting that dies at its `at`-th durable call. See `dying`."""
+    return dying(lambda: sitting(folder, wanted), at)
 
 
 @pytest.mark.parametrize("mode", ["replay", "reuse"])

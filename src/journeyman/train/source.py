@@ -93,8 +93,15 @@ class LiveSource:
         if missing:
             if self._sampler is not None:
                 self._sampler.reset()
-            for episode in await self._sitting.watched(self._play(missing, self._record)):
-                episodes[episode.id] = self._finish(episode) if self._finish else episode
+            finished: dict[str, Episode] = {}
+
+            def record(episode: Episode) -> None:
+                # Of an episode that is tried again the last attempt stays.
+                finished[episode.id] = self._finish(episode) if self._finish else episode
+                self._sitting.record(finished[episode.id])
+
+            await self._sitting.watched(self._play(missing, record))
+            episodes |= finished
         return [self._group(request, episodes) for request in requests]
 
     def _specs(self, request: GroupRequest) -> list[EpisodeSpec]:
@@ -103,9 +110,6 @@ class LiveSource:
             EpisodeSpec(episode_id(request.id, trial), task, self._seeds(request, task, trial), pivot=request.pivot)
             for trial in range(request.size)
         ]
-
-    def _record(self, episode: Episode) -> None:
-        self._sitting.record(self._finish(episode) if self._finish else episode)
 
     def _group(self, request: GroupRequest, episodes: Mapping[str, Episode]) -> Group:
         chosen = [episodes[episode_id(request.id, trial)] for trial in range(request.size)]
