@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import pytest
 from desk_run import outcome, recipe, sit
+from dying import dying
 
 from journeyman.recipe import Evaluate, Grpo, Objective, Recipe, RunSettings, TaskFilter
-from journeyman.train import durable, loop
+from journeyman.train import loop
 from journeyman.train.asynchronous import Ahead, InTurns, Supply
 from journeyman.train.grpo import GrpoMethod
 from journeyman.train.method import Method
 from journeyman.train.runfolder import RunFolder
 
-CALLS = ("os_write", "os_fsync", "os_rename")
 Mode = Literal["replay", "reuse"]
 
 
@@ -89,22 +86,8 @@ def consistent(folder: Path, wanted: Recipe) -> None:
 
 
 def crashing(folder: Path, wanted: Recipe, at: int) -> int:
-    """A sitting in a process that dies at its `at`-th durable call; its exit code."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    counter = itertools.count(1)
-
-    def hooked(real: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *given: os._exit(137) if next(counter) == at else real(*given)
-
-    try:
-        for name in CALLS:
-            setattr(durable, name, hooked(getattr(durable, name)))
-        sit(folder, wanted)
-        os._exit(0)
-    except BaseException:
-        os._exit(3)
+    """A sitting that dies at its `at`-th durable call. See `dying`."""
+    return dying(lambda: sit(folder, wanted), at)
 
 
 def test_undisturbed_it_samples_ahead(tmp_path: Path) -> None:
